@@ -1,0 +1,1 @@
+"""Runs the model against the ports: walks, warms, releases, counts, reports."""

@@ -1,0 +1,109 @@
+"""Every way in which fsxwarm can refuse or give up, with the exit status and the hint that belong to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Final
+
+
+class Exit(IntEnum):
+    """Exit statuses of every command (README, "Exit status")."""
+
+    DONE = 0
+    UNFORESEEN = 1
+    USAGE = 2
+    INCOMPLETE = 3
+    DEADLINE = 4
+    CANNOT = 5
+    NO_ROOM = 6
+    INTERRUPTED = 130
+
+
+PRECEDENCE: Final = (
+    Exit.INTERRUPTED,
+    Exit.USAGE,
+    Exit.CANNOT,
+    Exit.UNFORESEEN,
+    Exit.NO_ROOM,
+    Exit.DEADLINE,
+    Exit.INCOMPLETE,
+    Exit.DONE,
+)
+
+
+def worst(*statuses: Exit) -> Exit:
+    """Return the one status to exit with when several apply; `Exit.DONE` for none."""
+    return min(statuses, key=PRECEDENCE.index, default=Exit.DONE)
+
+
+class Kind(StrEnum):
+    """What went wrong, as a stable word for scripts, logs and the API."""
+
+    USAGE = "usage"
+    NO_SUCH_PATH = "no_such_path"
+    NOT_LUSTRE = "not_lustre"
+    NO_LFS = "no_lfs"
+    NO_PERMISSION = "no_permission"
+    UNREADABLE = "unreadable"
+    HUNG = "hung"
+    NO_ROOM = "no_room"
+    DEADLINE = "deadline"
+    INTERRUPTED = "interrupted"
+    UNFORESEEN = "unforeseen"
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What a kind of error means to the outside."""
+
+    exit: Exit
+    permanent: bool
+    hint: str
+
+
+CONSEQUENCES: Final[dict[Kind, Consequence]] = {
+    Kind.USAGE: Consequence(Exit.USAGE, True, "see --help"),
+    Kind.NO_SUCH_PATH: Consequence(Exit.USAGE, True, "check the spelling and that the file system is mounted"),
+    Kind.NOT_LUSTRE: Consequence(Exit.CANNOT, True, "only files on FSx for Lustre can be released and warmed"),
+    Kind.NO_LFS: Consequence(Exit.CANNOT, True, "install the Lustre client (package lustre-client) on this machine"),
+    Kind.NO_PERMISSION: Consequence(Exit.CANNOT, True, "run as the files' owner or as root, or ask the administrator"),
+    Kind.UNREADABLE: Consequence(Exit.CANNOT, True, "check the file's permissions"),
+    Kind.HUNG: Consequence(
+        Exit.CANNOT, False, "the file system does not answer: see `dmesg` and `lfs check servers`, then run again"
+    ),
+    Kind.NO_ROOM: Consequence(
+        Exit.NO_ROOM, False, "release something (`fsxwarm release`), warm less, or use --fit to warm what fits"
+    ),
+    Kind.DEADLINE: Consequence(Exit.DEADLINE, False, "run again: what is resident stays resident"),
+    Kind.INTERRUPTED: Consequence(Exit.INTERRUPTED, False, "run again to resume"),
+    Kind.UNFORESEEN: Consequence(Exit.UNFORESEEN, False, "please report this"),
+}
+
+
+class FsxwarmError(Exception):
+    """An error made for people: what happened, with the exit status and hint of its kind.
+
+    Parameters: `kind` chooses exit status, permanence and hint; `message` says what and why in one line;
+    `hint` replaces the kind's own where more is known; `data` carries fields for `--json`.
+    """
+
+    def __init__(self, kind: Kind, message: str, *, hint: str | None = None, **data: object) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = CONSEQUENCES[kind].hint if hint is None else hint
+        self.data = data
+
+    @property
+    def exit(self) -> Exit:
+        """The exit status that a command ends with."""
+        return CONSEQUENCES[self.kind].exit
+
+    @property
+    def permanent(self) -> bool:
+        """Whether trying again without changing anything is pointless."""
+        return CONSEQUENCES[self.kind].permanent
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
