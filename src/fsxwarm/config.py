@@ -1,0 +1,94 @@
+"""What can be set from outside, with its units and its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.units import Amount, parse_amount, parse_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one run. Each field can be overridden by a variable `FSXWARM_<FIELD>` of the environment."""
+
+    lfs: str = "lfs"
+    """The lfs program: a name to be found in PATH, or a path."""
+
+    mounts: str = "/proc/self/mounts"
+    """The mount table."""
+
+    lfs_parallel: int = 8
+    """lfs processes at a time."""
+
+    call_deadline: float = 60.0
+    """Seconds that one call to the file system may take before it is abandoned."""
+
+    helpers: int = 2
+    """Processes that walk and stat."""
+
+    window_start: int = 64
+    """Files in flight at the beginning of a preload."""
+
+    window_floor: int = 4
+    """Files in flight at the least, however slow FSx is."""
+
+    window_ceiling: int = 5000
+    """Files in flight at the most: every one of them costs the metadata server something (LDLM locks)."""
+
+    attempts: int = 3
+    """Times a restore is asked for before a file counts as failed."""
+
+    reserve: Amount = Amount(percent=5.0)  # noqa: RUF009 - Amount is frozen
+    """Space that a preload leaves free: a percentage of the file system, or bytes."""
+
+    def __post_init__(self) -> None:
+        if not self.window_floor <= self.window_start <= self.window_ceiling:
+            raise FsxwarmError(
+                Kind.USAGE,
+                f"the window must start between its floor and its ceiling, not {self.window_start} in"
+                f" {self.window_floor}…{self.window_ceiling}",
+                hint="change FSXWARM_WINDOW_START, FSXWARM_WINDOW_FLOOR or FSXWARM_WINDOW_CEILING",
+            )
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Settings:
+        """Take the defaults, changed by the variables in `environ`; FsxwarmError USAGE names a bad one."""
+        values: dict[str, object] = {}
+        for field in fields(cls):
+            variable = f"FSXWARM_{field.name.upper()}"
+            text = environ.get(variable, "")
+            if not text:
+                continue
+            try:
+                values[field.name] = _READERS[str(field.type)](text)
+            except ValueError as error:
+                raise FsxwarmError(Kind.USAGE, f"{variable}: {error}", hint="change or unset it") from None
+        return cls(**values)  # type: ignore[arg-type]  # each value was read by its field's own reader
+
+
+def _count(text: str) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no whole number") from None
+    if not 1 <= count <= 1_000_000:  # noqa: PLR2004 - beyond any use
+        raise ValueError(f"{text!r} is not between 1 and 1,000,000")
+    return count
+
+
+def _seconds(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds <= 0:
+        raise ValueError(f"{text!r} leaves no time at all")
+    return seconds
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "str": str,
+    "int": _count,
+    "float": _seconds,
+    "Amount": parse_amount,
+}
