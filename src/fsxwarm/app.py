@@ -1,0 +1,60 @@
+"""The wiring: adapters and settings become one thing that commands run in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from fsxwarm.config import Settings
+from fsxwarm.errors import Exit
+from fsxwarm.ports.hsm import Hsm
+from fsxwarm.ports.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """What a command works with."""
+
+    settings: Settings
+    tree: Tree
+    hsm: Hsm
+
+
+def run_app(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Exit:
+    """Run `work` on an event loop with an open app; returns its exit status.
+
+    SIGINT and SIGTERM cancel it: it may handle the cancellation and return, or let it pass, which gives 130.
+    """
+    _use_pidfd()
+    return asyncio.run(_run(settings, work))
+
+
+async def _run(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Exit:
+    task = asyncio.ensure_future(_with_app(settings, work))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return Exit.INTERRUPTED
+
+
+async def _with_app(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Exit:
+    tree: Tree
+    hsm: Hsm
+    raise NotImplementedError
+
+
+def _use_pidfd() -> None:
+    """Watch children through pidfds, which 3.12 does by itself: four times faster than a thread a child."""
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        try:
+            os.close(os.pidfd_open(os.getpid()))
+        except OSError:  # a kernel before 5.3, or a sandbox
+            return
+        asyncio.set_child_watcher(asyncio.PidfdChildWatcher())

@@ -1,0 +1,84 @@
+"""The command `fsxwarm`: one sub-command a file, and the one place that turns errors into a line and a status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from fsxwarm import __version__
+from fsxwarm.cli.output import complain
+from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
+
+app = typer.Typer(
+    name="fsxwarm",
+    help="Warm Amazon FSx for Lustre before a job needs its data, and give the space back without losing any.",
+    epilog="Exit status: 0 done, 2 usage, 3 some files failed, 4 deadline passed, 5 cannot work here, 6 not enough "
+    "room, 130 interrupted, 1 unforeseen.",
+    rich_markup_mode="rich",
+    no_args_is_help=False,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        print(f"fsxwarm {__version__}")  # noqa: T201 - what was asked for
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())  # noqa: T201 - what was asked for
+        raise typer.Exit(Exit.USAGE)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; returns the exit status. Nothing is raised."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = typer.main.get_command(app).main(list(arguments), prog_name="fsxwarm", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_left()
+    except (typer.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        return Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last resort: no user sees a traceback without asking for it
+        return _explain(error)
+    return Exit.DONE if status is None else int(status)
+
+
+def _explain(error: Exception) -> int:
+    if os.environ.get("FSXWARM_DEBUG") == "1":
+        traceback.print_exception(error)
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, FsxwarmError):
+        complain(str(error))
+        return error.exit
+    if isinstance(error, typer.TyperException):
+        command = getattr(getattr(error, "ctx", None), "command_path", "fsxwarm")
+        message = " ".join(error.format_message().split()).removesuffix(".")
+        complain(f"{message} (see `{command} --help`)")
+        return Exit.USAGE
+    hint = f"{CONSEQUENCES[Kind.UNFORESEEN].hint} with what FSXWARM_DEBUG=1 prints"
+    complain(f"unforeseen: {type(error).__name__}: {error} ({hint})")
+    return Exit.UNFORESEEN
+
+
+def _reader_left() -> int:
+    """End quietly when the reader of our output has gone, as `head` does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.DONE

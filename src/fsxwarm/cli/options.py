@@ -1,0 +1,109 @@
+"""Arguments and options that several commands share, and how they become a selection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from fsxwarm.engine.manifest import read_manifest
+from fsxwarm.engine.order import Order
+from fsxwarm.engine.selection import Selection
+from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.ports.tree import Filters, Tree
+
+T = TypeVar("T")
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATH...", help="Files and folders on FSx for Lustre.", show_default=False),
+]
+FilesFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--files-from",
+        metavar="FILE",
+        help="Also take the files that FILE lists, one a line, in that order; - is standard input.",
+    ),
+]
+Nul = Annotated[
+    bool, typer.Option("-0", "--null", help="The list is separated by NUL bytes, as find -print0 writes it.")
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="GLOB",
+        help="Only files that match, such as '*.tar' or 'train/**/*.bin'. May be given several times.",
+        show_default=False,
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="GLOB",
+        help="No files or folders that match. May be given several times.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
+
+
+def select(
+    tree: Tree,
+    paths: Sequence[str] | None,
+    *,
+    files_from: str | None = None,
+    nul: bool = False,
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    whole: bool = False,
+    order: Order = Order.LISTED,
+) -> Selection:
+    """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing."""
+    if not paths and files_from is None:
+        raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
+    if nul and files_from is None:
+        raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
+    listed = None
+    if files_from is not None:
+        listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)
+    return Selection(
+        tree,
+        [absolute(path) for path in paths or ()],
+        listed=listed,
+        filters=Filters(tuple(include or ()), tuple(exclude or ())),
+        whole=whole,
+        order=order,
+    )
+
+
+def absolute(path: str) -> bytes:
+    """The path as bytes, from the root; links and `..` are left to the file system."""
+    if not path:
+        raise FsxwarmError(Kind.NO_SUCH_PATH, "an empty PATH names nothing", hint="check for an unset variable")
+    name = os.fsencode(path)
+    return name if name.startswith(b"/") else _here().rstrip(b"/") + b"/" + name
+
+
+def read(parse: Callable[[str], T], text: str, option: str) -> T:
+    """Parse an option's text; a ValueError becomes a usage error that names the option."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise FsxwarmError(Kind.USAGE, f"{option}: {error}") from None
+
+
+def _here() -> bytes:
+    try:
+        return bytes(Path.cwd())
+    except FileNotFoundError:
+        raise FsxwarmError(
+            Kind.NO_SUCH_PATH,
+            "the current folder has been deleted",
+            hint="change to another one, or use absolute paths",
+        ) from None

@@ -1,0 +1,70 @@
+"""What goes to the terminal: names that cannot harm it, JSON, and consoles."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_UNSAFE: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_PLAIN_WIDTH: Final = 160
+
+
+def safe(text: str) -> str:
+    """Escape what a terminal would obey instead of show: control, direction and undecodable characters."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escaped(char) if unicodedata.category(char) in _UNSAFE else char for char in text)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # noqa: PLR2004 - a byte that is no UTF-8, as os.fsdecode keeps it
+        return f"\\x{code - 0xDC00:02x}"
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape").decode()
+
+
+def show_path(path: bytes) -> str:
+    """A file's name for people, on one line and harmless, whatever bytes it is made of."""
+    return safe(path.decode("utf-8", "surrogateescape"))
+
+
+def json_path(path: bytes) -> dict[str, str]:
+    """A file's name for programs: `path` as text, and `path_b64` with the exact bytes when they are not UTF-8."""
+    try:
+        return {"path": path.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"path": show_path(path), "path_b64": base64.b64encode(path).decode("ascii")}
+
+
+def emit_json(document: Mapping[str, Any]) -> None:
+    """Print the one object of `--json` on standard output."""
+    print(json.dumps(document))  # noqa: T201 - printing is what this is for
+
+
+def complain(message: str) -> None:
+    """Say one line on standard error, with the program's name."""
+    print(f"fsxwarm: {safe(message)}", file=sys.stderr)  # noqa: T201 - printing is what this is for
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that takes text literally (no markup in names); wide and plain when it is no terminal."""
+    from rich.console import Console  # noqa: PLC0415 - rich is slow to import and not needed for --json
+
+    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not made.is_terminal:
+        made = Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=_PLAIN_WIDTH)
+    return made
+
+
+def name_some(paths: Sequence[bytes], count: int) -> str:
+    """Name the first of `count` files: `a, b and 3 more`."""
+    names = ", ".join(map(show_path, paths))
+    more = count - len(paths)
+    return f"{names} and {more:,} more" if more > 0 else names

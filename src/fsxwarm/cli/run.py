@@ -1,0 +1,22 @@
+"""Running a command: settings from the environment, the app around its coroutine, errors for `--json`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+
+from fsxwarm.app import App, run_app
+from fsxwarm.cli.output import emit_json
+from fsxwarm.cli.schema import error_document
+from fsxwarm.config import Settings
+from fsxwarm.errors import Exit, FsxwarmError
+
+
+def run(work: Callable[[App], Awaitable[Exit]], *, json: bool = False) -> Exit:
+    """Run a command's coroutine with an open app. Errors go on to `main`; with `json` they are printed as JSON too."""
+    try:
+        return run_app(Settings.from_environ(os.environ), work)
+    except FsxwarmError as error:
+        if json:
+            emit_json(error_document(error))
+        raise
