@@ -1,0 +1,238 @@
+"""Asking for files: whose turn it is, in which company, and what a refusal means."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from fsxwarm.model.book import Book
+from fsxwarm.model.diagnosis import AGAIN, REFUSED
+from fsxwarm.model.file import File, Phase
+from fsxwarm.model.lane import Lane
+from fsxwarm.model.messages import Answered, Look, Overdue, Say, Stale, Submit, Word
+from fsxwarm.model.outcome import Outcome, Reason
+
+
+class Request:
+    """Files that were asked for in one call, in its order; kept until the call is answered and each file placed."""
+
+    __slots__ = ("errno", "files", "text")
+
+    def __init__(self, files: list[File]) -> None:
+        self.files = files
+        self.errno = 0
+        self.text = ""
+
+
+class Asking:
+    """Fills the windows, and places the files of requests that came back."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._policy = book.policy
+        self.requests: dict[int, Request] = {}
+        self._number = 0
+        self._taken_once = False
+        self._lone_refusals = 0
+
+    def fill(self, lane: Lane, now: float) -> None:
+        """Look ahead, look before asking, ask: as far as the lane's window allows."""
+        self._look_ahead(lane)
+        self._look_before_asking(lane, now)
+        self._ask(lane, now)
+
+    def held_up(self, file: File) -> bool:
+        """Whether another file of the same request is on its way at FSx, so that the call may yet go on."""
+        request = self.requests.get(file.request)
+        return request is not None and any(
+            other.key in self._book.files and other.phase in {Phase.IN_FLIGHT, Phase.WATCHED} for other in request.files
+        )
+
+    def _look_ahead(self, lane: Lane) -> None:
+        """Learn the flags of found files ahead of their turn, in batches as large as can be."""
+        batch = self._policy.look_batch
+        while lane.unseen and lane.looking_ahead < 4 * batch and len(lane.cold) < 2 * max(batch, lane.window.size):
+            if len(lane.unseen) < batch and self._book.walking and len(lane.cold) > lane.window.size:
+                return
+            blind = lane.unseen[0].unreadable
+            taken = self._take(lane.unseen, batch, blind=blind)
+            how = Look.RELEASED if blind else Look.STATE
+            self._book.look(how, taken)
+
+    @staticmethod
+    def _take(queue: deque[File], most: int, *, blind: bool) -> list[File]:
+        taken: list[File] = []
+        while queue and len(taken) < most and queue[0].unreadable is blind:
+            taken.append(queue.popleft())
+        return taken
+
+    def _look_before_asking(self, lane: Lane, now: float) -> None:
+        lane.limited_by_window = False
+        if not lane.cold or self._book.stopped or now < lane.window.paused_until:
+            return
+        if lane.counts[Phase.WATCHED] >= self._policy.watched:
+            return
+        at_fsx = lane.at_fsx
+        pending = lane.counts[Phase.LOOKING] + lane.counts[Phase.READY]
+        room = lane.window.size - at_fsx - pending
+        lane.limited_by_window = room < len(lane.cold)
+        if room <= 0 or (pending + at_fsx and room < self._worthwhile(lane)):
+            return
+        taken = self._affordable(lane, min(room, self._policy.ask_ahead))
+        if not taken:
+            return
+        blind = [file for file in taken if file.unreadable]
+        for file in taken:
+            self._book.move(file, Phase.LOOKING)
+        for file in blind:  # whose action cannot be seen: asked for in company of their like only
+            self._book.move(file, Phase.READY)
+            file.fresh_until = float("inf")
+            lane.ready.append(file)
+        if len(blind) < len(taken):
+            self._book.look(Look.ACTION, [file for file in taken if not file.unreadable])
+
+    def _worthwhile(self, lane: Lane) -> int:
+        """How much room is worth a call: a quarter of a small window, a whole request of a large one."""
+        least = min(self._policy.request, max(1, lane.window.size // 4))
+        if not self._book.walking and not lane.unseen and not lane.looking_ahead:
+            return min(least, len(lane.cold))
+        return least
+
+    def _affordable(self, lane: Lane, most: int) -> list[File]:
+        taken: list[File] = []
+        claimed = self._book.claimed
+        while lane.cold and len(taken) < most:
+            size = lane.cold[0].entry.size
+            if self._book.room is not None and claimed + size > self._book.room:
+                if not claimed:  # nothing of ours on its way that could explain it: it truly does not fit
+                    self._book.block_the_rest()
+                    return []
+                break
+            claimed += size
+            taken.append(lane.cold.popleft())
+        return taken
+
+    def _ask(self, lane: Lane, now: float) -> None:
+        while lane.ready and not self._book.stopped and now >= lane.window.paused_until:
+            room = lane.window.size - lane.at_fsx
+            if room <= 0:
+                break
+            batch = self._next_request(lane, min(room, self._policy.request), now)
+            if batch:
+                self._submit(lane, batch, now)
+        for file in [file for file in lane.ready if file.fresh_until < now]:
+            lane.ready.remove(file)
+            self._book.back_to_queue(file)
+
+    def _next_request(self, lane: Lane, most: int, now: float) -> list[File]:
+        batch: list[File] = []
+        while lane.ready and len(batch) < most:
+            file = lane.ready[0]
+            if file.fresh_until < now:
+                lane.ready.popleft()
+                self._book.back_to_queue(file)
+                continue
+            if batch and (file.crowd <= len(batch) or batch[0].unreadable is not file.unreadable):
+                break
+            lane.ready.popleft()
+            batch.append(file)
+            most = min(most, file.crowd)
+        return batch
+
+    def _submit(self, lane: Lane, batch: list[File], now: float) -> None:
+        self._number += 1
+        number = self._number
+        for file in batch:
+            self._book.move(file, Phase.SUBMITTED)
+            file.request = number
+            file.attempts += 1
+            file.asked = now
+            file.looking = None
+        self.requests[number] = Request(batch)
+        lane.window.submitted(len(batch), lane.at_fsx, now)
+        self._book.out.append(
+            Submit(number, tuple(file.entry for file in batch), min(file.fresh_until for file in batch))
+        )
+
+    def _members(self, number: int, *phases: Phase) -> list[File]:
+        request = self.requests.get(number)
+        if request is None:
+            return []
+        return [f for f in request.files if f.key in self._book.files and f.request == number and f.phase in phases]
+
+    def answered(self, event: Answered, now: float) -> None:
+        """A request came back."""
+        request = self.requests.get(event.request)
+        if request is None:
+            return
+        members = self._members(event.request, Phase.SUBMITTED, Phase.LIMBO)
+        if event.errno == 0:
+            self._taken_once = True
+            for file in members:
+                self._book.watch(file, Phase.IN_FLIGHT, now)
+            del self.requests[event.request]
+            return
+        request.errno, request.text = event.errno, event.text
+        if event.errno == AGAIN:
+            for lane_id in {file.lane for file in members}:
+                window = self._book.lanes[lane_id].window
+                window.refused(now)
+                self._book.out.append(Say(Word.PAUSED, seconds=window.paused_until - now))
+        for file in members:
+            self._book.move(file, Phase.REFUSED)
+            self._book.rounds.schedule(file, now)
+        if not members:
+            del self.requests[event.request]
+
+    def regroup(self, number: int, now: float) -> None:
+        """Place what is left of a refused request, now that each of its files has been looked at.
+
+        The server takes items in order and stops at the first it refuses, so the first file that is neither queued
+        nor explained by its flags is the culprit: it is asked for alone, the others in smaller company.
+        """
+        left = self._members(number, Phase.REFUSED)
+        if any(file.looking is not None or file.due is not None for file in left):
+            return
+        request = self.requests.pop(number, None)
+        if request is None:
+            return
+        alone = len(request.files) == 1
+        for position, file in enumerate(reversed(left)):
+            if request.errno == AGAIN:
+                file.attempts -= 1
+            elif alone:
+                self._refused_alone(file, request, now)
+                return
+            else:
+                file.attempts -= 1
+                first = position == len(left) - 1
+                file.crowd = 1 if first else max(1, min(file.crowd, len(request.files)) // 2)
+            self._book.back_to_queue(file)
+
+    def _refused_alone(self, file: File, request: Request, now: float) -> None:
+        if request.errno != REFUSED:
+            if file.attempts >= self._policy.attempts:
+                self._book.finish(file, Outcome.FAILED, Reason.IO_ERROR, errno=request.errno, detail=request.text)
+            else:
+                self._book.attempt_failed(file, now)
+            return
+        self._lone_refusals += 1
+        self._book.finish(file, Outcome.FAILED, Reason.REFUSED, errno=request.errno, detail=request.text)
+        if self._lone_refusals >= self._policy.hopeless and not self._taken_once:
+            self._book.out.append(Say(Word.NOT_ALLOWED))
+
+    def overdue(self, event: Overdue, now: float) -> None:
+        """A request hangs: its files may be queued or not, now or later."""
+        members = self._members(event.request, Phase.SUBMITTED)
+        for file in members:
+            self._book.move(file, Phase.LIMBO)
+            file.moved_at = now
+            self._book.rounds.schedule(file, now)
+        if members:
+            self._book.out.append(Say(Word.CALL_HUNG, tuple(file.entry for file in members)))
+
+    def stale(self, event: Stale) -> None:
+        """A request was not sent: its files wait for another look."""
+        for file in reversed(self._members(event.request, Phase.SUBMITTED)):
+            file.attempts -= 1
+            self._book.back_to_queue(file)
+        self.requests.pop(event.request, None)

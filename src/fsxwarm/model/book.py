@@ -1,0 +1,159 @@
+"""The books of a warming: every file in exactly one place, and what has been decided about it."""
+
+from __future__ import annotations
+
+from fsxwarm.model.entry import Entry, Key
+from fsxwarm.model.file import ASKED_OR_NEXT, AT_FSX, File, Phase
+from fsxwarm.model.lane import Lane
+from fsxwarm.model.mdt import LaneId
+from fsxwarm.model.messages import Finish, Instruction, Look, LookAt, Say, Word
+from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.pace import Pace
+from fsxwarm.model.policy import Policy
+from fsxwarm.model.rounds import Rounds
+
+
+class Book:
+    """Files, lanes and counts, kept consistent; `out` collects instructions.
+
+    `claimed` are the bytes asked for or about to be; `room` those that free space allows (None: unknown);
+    `walking` the jobs whose walk goes on; `stopped` why nothing more is asked for; `full` that space ran out.
+    """
+
+    def __init__(self, policy: Policy, now: float) -> None:
+        self.policy = policy
+        self.pace = Pace(floor=policy.floor, cap=policy.cap)
+        self.rounds = Rounds(policy, self.pace)
+        self.files: dict[Key, File] = {}
+        self.lanes: dict[LaneId, Lane] = {}
+        self.out: list[Instruction] = []
+        self.walking: set[int] = set()
+        self.stopped: Reason | None = None
+        self.full = False
+        self.room: int | None = None
+        self.claimed = 0
+        self.last_completion = now
+        self.stalled = False
+
+    def add(self, entry: Entry, job: int, now: float) -> File:
+        """Enter a file that is wanted for the first time."""
+        file = File(entry, job, self.policy.request)
+        lane = self.lanes.get(file.lane)
+        if lane is None:
+            lane = self.lanes[file.lane] = Lane(self.policy.window, now)
+        self.files[file.key] = file
+        lane.counts[Phase.QUEUED] += 1
+        return file
+
+    def lane(self, file: File) -> Lane:
+        """The lane that a file belongs to."""
+        return self.lanes[file.lane]
+
+    def count(self, *phases: Phase) -> int:
+        """Count the files in these phases over all lanes."""
+        return sum(lane.counts[phase] for lane in self.lanes.values() for phase in phases)
+
+    @property
+    def in_flight(self) -> int:
+        """Files of ours that may be queued or running at FSx."""
+        return self.count(*AT_FSX)
+
+    def move(self, file: File, phase: Phase) -> None:
+        """Put a file into another phase."""
+        counts = self.lane(file).counts
+        counts[file.phase] -= 1
+        counts[phase] += 1
+        was, becomes = file.phase in ASKED_OR_NEXT, phase in ASKED_OR_NEXT
+        if was != becomes:
+            self.claimed += file.entry.size if becomes else -file.entry.size
+        file.phase = phase
+
+    def finish(
+        self, file: File, outcome: Outcome, reason: Reason | None = None, *, errno: int = 0, detail: str = "",
+        took: float | None = None,
+    ) -> None:  # fmt: skip
+        """Settle a file: it leaves the books."""
+        lane = self.lane(file)
+        at_fsx = file.at_fsx or file.phase is Phase.WATCHED
+        lane.counts[file.phase] -= 1
+        if file.phase in ASKED_OR_NEXT:
+            self.claimed -= file.entry.size
+        del self.files[file.key]
+        self.out.append(
+            Finish(
+                file.entry,
+                outcome,
+                frozenset(file.wanted_by),
+                reason,
+                errno,
+                file.flags,
+                file.attempts,
+                took,
+                in_flight=at_fsx and not outcome.warm and outcome is not Outcome.VANISHED,
+                detail=detail,
+            )
+        )
+
+    def restored(self, file: File, now: float) -> None:
+        """Settle a file that was on its way and is resident now, and learn from it."""
+        took = now - file.asked
+        ours = file.at_fsx
+        lane = self.lane(file)
+        if self.room is not None:
+            self.room -= file.entry.size
+        self.finish(file, Outcome.RESTORED, took=took)
+        self.last_completion = now
+        if self.stalled:
+            self.stalled = False
+            self.out.append(Say(Word.SYSTEM_MOVES))
+        if ours:
+            self.pace.restored(file.entry.size, took)
+            lane.window.settled(nbytes=file.entry.size, took=took, in_flight=lane.at_fsx, now=now)
+
+    def back_to_queue(self, file: File) -> None:
+        """Let a file wait for its turn again, ahead of those that have not had one."""
+        self.move(file, Phase.QUEUED)
+        self.lane(file).cold.appendleft(file)
+
+    def look(self, how: Look, files: list[File]) -> None:
+        """Have files looked at."""
+        for file in files:
+            file.looking = how
+        self.out.append(LookAt(how, tuple(file.entry for file in files)))
+
+    def attempt_failed(self, file: File, now: float) -> None:
+        """A request brought nothing: wait and try again, or settle the file as failed."""
+        if file.attempts >= self.policy.attempts:
+            self.finish(file, Outcome.FAILED, Reason.RESTORE_FAILED)
+            return
+        self.move(file, Phase.BACKOFF)
+        spread = 0.5 + ((file.key.ino * 2654435761 + file.attempts * 40503) % 1024) / 1024
+        wait = self.policy.backoff * 2 ** max(0, file.attempts - 1) * spread
+        self.rounds.schedule(file, now + wait)
+        self.out.append(Say(Word.RETRY, (file.entry,), wait))
+
+    def watch(self, file: File, phase: Phase, now: float) -> None:
+        """Watch a file that is queued or running at FSx."""
+        if phase is Phase.WATCHED or not file.asked:
+            file.asked = now
+        file.moved, file.moved_at, file.stuck = -1, now, False
+        self.move(file, phase)
+        self.rounds.begin(file, now)
+
+    def block_the_rest(self) -> None:
+        """Space has run out: settle all that was not asked for."""
+        if self.full:
+            return
+        self.full = True
+        self.out.append(Say(Word.NO_ROOM))
+        for file in list(self.files.values()):
+            if file.phase in {Phase.QUEUED, Phase.LOOKING, Phase.READY, Phase.BACKOFF}:
+                self.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
+        self.clear_queues()
+
+    def clear_queues(self) -> None:
+        """Forget who waits for a turn; their files have settled."""
+        for lane in self.lanes.values():
+            lane.unseen.clear()
+            lane.cold.clear()
+            lane.ready.clear()

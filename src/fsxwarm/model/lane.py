@@ -1,0 +1,44 @@
+"""One metadata target's window and queues."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from fsxwarm.model.file import AT_FSX, File, Phase
+from fsxwarm.model.window import Window, WindowPolicy
+
+
+class Lane:
+    """One metadata target's window and queues.
+
+    `unseen` holds files as found, `cold` those known to be released that wait for their turn, `ready` those whose
+    action has just been looked at. `counts` has the files in each phase, whether in a queue or not.
+    """
+
+    def __init__(self, policy: WindowPolicy, now: float) -> None:
+        self.window = Window(policy, now)
+        self.unseen: deque[File] = deque()
+        self.cold: deque[File] = deque()
+        self.ready: deque[File] = deque()
+        self.counts: Counter[Phase] = Counter()
+        self.diagnosing = False
+        self.waiting_asked = 0.0
+        self.waiting_until = 0.0
+        self.limited_by_window = False
+
+    @property
+    def looking_ahead(self) -> int:
+        """Files whose flags are being looked at."""
+        return self.counts[Phase.QUEUED] - len(self.unseen) - len(self.cold)
+
+    @property
+    def at_fsx(self) -> int:
+        """Files that count against the window."""
+        return sum(self.counts[phase] for phase in AT_FSX)
+
+    def knows_to_wait(self, file: File, now: float) -> bool:
+        """Whether a file asked for earlier was just seen waiting: then this one waits too, without asking.
+
+        The coordinator serves requests in their order (mdt_coordinator.c).
+        """
+        return now < self.waiting_until and file.asked >= self.waiting_asked

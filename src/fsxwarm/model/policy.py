@@ -1,0 +1,45 @@
+"""The numbers that warming goes by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fsxwarm.model.window import WindowPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How warming behaves. Times in seconds.
+
+    `attempts`: requests for one file before it has failed.
+    `fresh`: how old the look that showed no action may be when its file is asked for.
+    `stat_settles`: on clients from 2.15 a stat is a cheap and certain sign that a restore ended (measured); on older
+    ones a stat of a file in flight may block.
+    `may_cancel`: we are root, who alone may cancel requests by default; `cures`: cancellations for one file.
+    `lookahead`: files held beyond what is in flight, so that a full metadata target does not stop the others.
+    `patience`: without progress for so long a running restore is called stalled; `cure_patience`: and cancelled.
+    `give_up`: without progress for so long it has failed; longer than the coordinator's own timeout of an hour.
+    `limbo`: how long a file whose request hangs may go unseen in the coordinator's log before it has failed.
+    `hopeless`: so many single refusals with good flags, and not one request taken: this user may not restore here.
+    """
+
+    window: WindowPolicy = field(default_factory=WindowPolicy)
+    attempts: int = 3
+    fresh: float = 2.0
+    stat_settles: bool = True
+    may_cancel: bool = False
+    cures: int = 2
+    lookahead: int = 10_000
+    floor: float = 5.0
+    cap: float = 600.0
+    backoff: float = 2.0
+    patience: float = 120.0
+    cure_patience: float = 300.0
+    give_up: float = 7200.0
+    limbo: float = 120.0
+    system_stall: float = 60.0
+    hopeless: int = 20
+    watched: int = 10_000
+    look_batch: int = 500
+    ask_ahead: int = 200
+    request: int = 50

@@ -1,0 +1,51 @@
+"""What must hold in a warming at any time, checked by tests after each event."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fsxwarm.model.asking import Asking
+from fsxwarm.model.book import Book
+from fsxwarm.model.file import ASKED_OR_NEXT, File, Phase
+from fsxwarm.model.lane import Lane
+
+_WATCHED_OVER = frozenset({Phase.IN_FLIGHT, Phase.WATCHED, Phase.LIMBO, Phase.REFUSED, Phase.BACKOFF})
+
+
+class BrokenPromiseError(AssertionError):
+    """The state machine is in a state that it promised never to be in."""
+
+
+def _must(truth: object, what: str) -> None:
+    if not truth:
+        raise BrokenPromiseError(what)
+
+
+def validate(book: Book, asking: Asking) -> None:
+    """Raise `BrokenPromiseError` when a file is in no place or in two, is waited for by nobody, or miscounted."""
+    for key, file in book.files.items():
+        _must(file.key == key, f"{file} is filed under {key}")
+        _must(0 <= file.attempts <= book.policy.attempts, f"{file} was asked for too often")
+        if file.phase in _WATCHED_OVER:
+            looked_after = file.looking is not None or file.due is not None
+            _must(looked_after or file.request in asking.requests, f"{file} is waited for by nobody")
+        if file.phase is Phase.SUBMITTED:
+            _must(file.request in asking.requests, f"{file} waits for no request")
+    for lane_id, lane in book.lanes.items():
+        files = [file for file in book.files.values() if file.lane == lane_id]
+        counted = Counter(file.phase for file in files)
+        _must(+lane.counts == counted, f"{lane_id} counts {lane.counts}, holds {counted}")
+        _validate_queues(lane, files)
+    claimed = sum(file.entry.size for file in book.files.values() if file.phase in ASKED_OR_NEXT)
+    _must(claimed == book.claimed, f"{book.claimed} bytes claimed, {claimed} on their way")
+
+
+def _validate_queues(lane: Lane, files: list[File]) -> None:
+    for queue, phase in ((lane.unseen, Phase.QUEUED), (lane.cold, Phase.QUEUED), (lane.ready, Phase.READY)):
+        _must(len({id(file) for file in queue}) == len(queue), "a file waits twice in a queue")
+        for file in queue:
+            _must(file.phase is phase and file.looking is None, f"{file} waits in the wrong queue")
+    waiting = {id(file) for file in lane.unseen} | {id(file) for file in lane.cold}
+    for file in files:
+        if file.phase is Phase.QUEUED:
+            _must((id(file) in waiting) is (file.looking is None), f"{file} is in no queue, or in one while looked at")

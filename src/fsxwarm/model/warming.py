@@ -1,0 +1,179 @@
+"""The state machine that warms files: events in, instructions out, no I/O and no clock of its own.
+
+What it promises, and `validate.py` checks after each event of a test: never more files at FSx than the window allows
+when asking; never a file asked for while its restore is queued or running, nor without a fresh look that showed none;
+every file settles exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fsxwarm.model.asking import Asking
+from fsxwarm.model.book import Book
+from fsxwarm.model.file import File, Phase
+from fsxwarm.model.judging import Judging
+from fsxwarm.model.lane import Lane
+from fsxwarm.model.mdt import LaneId
+from fsxwarm.model.messages import (
+    Answered,
+    Cancelled,
+    Event,
+    Found,
+    Instruction,
+    Looked,
+    Overdue,
+    Room,
+    Say,
+    Stale,
+    Stop,
+    Tick,
+    WalkEnded,
+    Word,
+)
+from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.policy import Policy
+from fsxwarm.model.validate import validate
+
+
+class Warming:
+    """Warms files for any number of jobs; a file wanted by several is asked for once.
+
+    `handle` takes one event and the time (seconds on one steady clock) and returns what to do. `wake_at` says when
+    to send the next `Tick`; `appetite` how many more files it wants to be told of.
+    """
+
+    def __init__(self, policy: Policy, now: float = 0.0) -> None:
+        self.policy = policy
+        self._book = Book(policy, now)
+        self._asking = Asking(self._book)
+        self._judging = Judging(self._book, self._asking)
+        self._ticked = now
+
+    def handle(self, event: Event, now: float) -> list[Instruction]:
+        """Take in one event at time `now` and return what is to be done about it, in order."""
+        self._book.out = []
+        match event:
+            case Found():
+                self._found(event, now)
+            case WalkEnded():
+                self._book.walking.discard(event.job)
+            case Looked():
+                self._judging.looked(event, now)
+            case Answered():
+                self._asking.answered(event, now)
+            case Overdue():
+                self._asking.overdue(event, now)
+            case Stale():
+                self._asking.stale(event)
+            case Cancelled():
+                self._judging.cancelled(event, now)
+            case Room():
+                self._book.room = event.available
+            case Stop():
+                self._stop(event.reason)
+            case Tick():
+                pass
+        self._pump(now)
+        return self._book.out
+
+    @property
+    def appetite(self) -> int:
+        """How many more files it makes sense to tell of now."""
+        waiting = sum(len(lane.unseen) + len(lane.cold) for lane in self._book.lanes.values())
+        return max(0, self.policy.lookahead - waiting)
+
+    @property
+    def idle(self) -> bool:
+        """Every file told of has settled."""
+        return not self._book.files
+
+    @property
+    def claimed(self) -> int:
+        """Bytes asked for or about to be, and not seen resident yet."""
+        return self._book.claimed
+
+    @property
+    def stalled(self) -> bool:
+        """Files are in flight and none has become resident for a while."""
+        return self._book.stalled
+
+    @property
+    def lanes(self) -> Mapping[LaneId, Lane]:
+        """The metadata targets seen so far, with their windows; to look at, not to touch."""
+        return self._book.lanes
+
+    @property
+    def in_flight(self) -> int:
+        """Files of ours that may be queued or running at FSx."""
+        return self._book.in_flight
+
+    @property
+    def watched(self) -> int:
+        """Files that somebody else has in flight, and that we wait for."""
+        return self._book.count(Phase.WATCHED)
+
+    def wake_at(self, now: float) -> float:
+        """When the next `Tick` is due at the latest."""
+        due = self._book.rounds.next_due
+        wake = self._ticked + 1.0
+        return max(now, wake if due is None else min(wake, due))
+
+    def _found(self, event: Found, now: float) -> None:
+        book = self._book
+        book.walking.add(event.job)
+        for entry in event.entries:
+            known = book.files.get(entry.key)
+            if known is not None:
+                known.wanted_by.add(event.job)
+                continue
+            file = book.add(entry, event.job, now)
+            if entry.proves_resident:
+                book.finish(file, Outcome.RESIDENT)
+            elif book.stopped is not None:
+                book.finish(file, Outcome.CANCELLED, book.stopped)
+            elif book.full:
+                book.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
+            else:
+                book.lane(file).unseen.append(file)
+
+    def _stop(self, reason: Reason) -> None:
+        if reason is Reason.NO_ROOM:
+            self._book.block_the_rest()
+            return
+        self._book.stopped = reason
+        for file in list(self._book.files.values()):
+            self._book.finish(file, Outcome.CANCELLED, reason)
+        self._book.clear_queues()
+        self._asking.requests.clear()
+
+    def _pump(self, now: float) -> None:
+        book = self._book
+        book.rounds.make(book.files, book.lanes, now, book.out, self._woken)
+        for lane in book.lanes.values():
+            self._asking.fill(lane, now)
+        if now - self._ticked >= 1.0:
+            self._second(now)
+
+    def _woken(self, file: File) -> None:
+        """A file's backoff is over."""
+        self._book.move(file, Phase.QUEUED)
+        lane = self._book.lane(file)
+        (lane.unseen if file.flags is None and not file.unreadable else lane.cold).appendleft(file)
+
+    def _second(self, now: float) -> None:
+        self._ticked = now
+        book = self._book
+        on_their_way = 0
+        for lane in book.lanes.values():
+            on_their_way += lane.at_fsx + lane.counts[Phase.WATCHED]
+            lane.window.tick(lane.at_fsx, lane.limited_by_window, now)
+        if not on_their_way:
+            book.last_completion = now
+        elif not book.stalled and now - book.last_completion > self.policy.system_stall:
+            book.stalled = True
+            book.out.append(Say(Word.SYSTEM_STALLED, seconds=now - book.last_completion))
+
+    def validate(self) -> None:
+        """Raise AssertionError when a promise is broken; for tests, after each event."""
+        validate(self._book, self._asking)
