@@ -12,6 +12,7 @@ import typer
 
 from fsxwarm import __version__
 from fsxwarm.cli.output import complain
+from fsxwarm.cli.status import status
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
 app = typer.Typer(
@@ -40,6 +41,9 @@ def _root(
     if context.invoked_subcommand is None:
         print(context.get_help())  # noqa: T201 - what was asked for
         raise typer.Exit(Exit.USAGE)
+
+
+app.command()(status)
 
 
 def run(arguments: Sequence[str]) -> int:

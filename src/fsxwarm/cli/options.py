@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH...", help="Files and folders on FSx for Lustre.", show_default=False),
+    typer.Argument(metavar="PATH", help="Files and folders on FSx for Lustre.", show_default=False),
 ]
 FilesFrom = Annotated[
     str | None,

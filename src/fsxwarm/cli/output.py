@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
 import unicodedata
@@ -33,14 +32,6 @@ def _escaped(char: str) -> str:
 def show_path(path: bytes) -> str:
     """A file's name for people, on one line and harmless, whatever bytes it is made of."""
     return safe(path.decode("utf-8", "surrogateescape"))
-
-
-def json_path(path: bytes) -> dict[str, str]:
-    """A file's name for programs: `path` as text, and `path_b64` with the exact bytes when they are not UTF-8."""
-    try:
-        return {"path": path.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {"path": show_path(path), "path_b64": base64.b64encode(path).decode("ascii")}
 
 
 def emit_json(document: Mapping[str, Any]) -> None:

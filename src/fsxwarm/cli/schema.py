@@ -7,9 +7,16 @@ not UTF-8.
 
 from __future__ import annotations
 
+import base64
+import os
 from typing import NotRequired, TypedDict
 
+from fsxwarm.cli.output import show_path
+from fsxwarm.engine import selection
+from fsxwarm.engine.looks import Troubles
 from fsxwarm.errors import FsxwarmError
+from fsxwarm.model import tally as model
+from fsxwarm.model.entry import Trouble
 
 
 class FilePath(TypedDict):
@@ -47,6 +54,90 @@ class Issue(FilePath):
 
     errno: int
     text: str
+
+
+class Issues(TypedDict):
+    """How many issues there are, and the first of them."""
+
+    count: int
+    first: list[Issue]
+
+
+class Unusable(TypedDict):
+    """List entries of no use: how many, and the first of them."""
+
+    count: int
+    first: list[FilePath]
+
+
+class Leftovers(TypedDict):
+    """What a selection could not take: list entries that do not exist or are not on Lustre, unreadable paths."""
+
+    missing: Unusable
+    outside: Unusable
+    troubles: Issues
+
+
+class Folder(FilePath):
+    """One folder of `status --by-folder`."""
+
+    resident: Tally
+    released: Tally
+    coverage: float
+
+
+class Flags(TypedDict):
+    """`status --flags`: a file may count several times. `unread` counts files whose flags may not be read."""
+
+    dirty: Tally
+    never_archived: Tally
+    pinned: Tally
+    lost: Tally
+    restoring: Tally
+    unread: Tally
+
+
+class StatusDocument(Leftovers):
+    """`fsxwarm.status/1`. `coverage` is the resident share of the bytes whose state is known, between 0 and 1."""
+
+    schema: str
+    exit: int
+    resident: Tally
+    released: Tally
+    unknown: Tally
+    coverage: float
+    vanished: int
+    skipped: int
+    flags: NotRequired[Flags]
+    folders: NotRequired[list[Folder]]
+
+
+def json_path(path: bytes) -> FilePath:
+    """A file's name for programs: `path` as text, and `path_b64` with the exact bytes when they are not UTF-8."""
+    try:
+        return {"path": path.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"path": show_path(path), "path_b64": base64.b64encode(path).decode("ascii")}
+
+
+def tally(some: model.Tally) -> Tally:
+    """Write a tally."""
+    return {"files": some.files, "bytes": some.bytes}
+
+
+def issue(trouble: Trouble) -> Issue:
+    """Write one trouble."""
+    return {**json_path(trouble.path), "errno": trouble.errno, "text": trouble.text or os.strerror(trouble.errno)}
+
+
+def issues(troubles: Troubles) -> Issues:
+    """Write what could not be read."""
+    return {"count": troubles.count, "first": [issue(trouble) for trouble in troubles.first]}
+
+
+def unusable(some: selection.Unusable) -> Unusable:
+    """Write list entries of no use."""
+    return {"count": some.count, "first": [json_path(path) for path in some.first]}
 
 
 def error_document(error: FsxwarmError) -> ErrorDocument:

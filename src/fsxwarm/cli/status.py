@@ -1,0 +1,86 @@
+"""`fsxwarm status`: what is resident and what only S3 holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fsxwarm.app import App
+from fsxwarm.cli.live import ticking
+from fsxwarm.cli.options import Exclude, FilesFrom, Include, Json, Nul, Paths, select
+from fsxwarm.cli.output import emit_json
+from fsxwarm.cli.run import run
+from fsxwarm.cli.status_view import show, status_document
+from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.status import Status, Survey
+from fsxwarm.errors import Exit
+from fsxwarm.model.units import format_count, format_size
+
+
+def status(  # noqa: PLR0913 - a command's arguments are its options
+    paths: Paths = None,
+    *,
+    files_from: FilesFrom = None,
+    nul: Nul = False,
+    include: Include = None,
+    exclude: Exclude = None,
+    by_folder: Annotated[
+        int | None,
+        typer.Option(
+            "--by-folder",
+            metavar="DEPTH",
+            min=0,
+            help="Break the numbers down by folder, DEPTH levels below each PATH.",
+            show_default=False,
+        ),
+    ] = None,
+    flags: Annotated[
+        bool,
+        typer.Option(
+            "--flags",
+            help="Also count files that are dirty, never archived, pinned, lost or being restored. Opens every file,"
+            " so it takes several times as long.",
+        ),
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 3 unless every file is resident, for scripts.")
+    ] = False,
+    json: Json = False,
+) -> Exit:
+    """Show how much is resident on FSx and how much is [b]released[/b], that is only in S3.
+
+    Most files are judged by a stat alone, so this is quick and never starts a restore.
+    """
+
+    async def work(app: App) -> Exit:
+        selection = select(
+            app.tree,
+            paths,
+            files_from=files_from,
+            nul=nul,
+            include=include,
+            exclude=exclude,
+            whole=flags or (by_folder is not None and files_from is not None),
+        )
+        survey = Survey(app.hsm, selection, depth=by_folder, flags=flags)
+        async with ticking(lambda: _progress(survey.status)):
+            found = await survey.run()
+        code = _exit(found, selection) if check else Exit.DONE
+        if json:
+            emit_json(status_document(found, selection, code))
+        else:
+            show(found, selection)
+        return code
+
+    return run(work, json=json)
+
+
+def _exit(found: Status, selection: Selection) -> Exit:
+    sure = found.all_resident and not selection.missing.count and not selection.outside.count
+    return Exit.DONE if sure else Exit.INCOMPLETE
+
+
+def _progress(found: Status) -> str:
+    total = found.total
+    return f"scanned {format_count(total.files, 'file')}, {format_size(total.bytes)}"

@@ -1,0 +1,41 @@
+"""A bounded number of coroutines at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+
+class Crew:
+    """Runs at most `size` coroutines at a time. Leaving it waits for all; the first error ends all and is raised."""
+
+    def __init__(self, size: int) -> None:
+        self._free = asyncio.Semaphore(size)
+        self._group = asyncio.TaskGroup()
+
+    async def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start `work` as soon as there is room; returns once it runs."""
+        try:
+            await self._free.acquire()
+        except BaseException:
+            work.close()
+            raise
+        task = self._group.create_task(work)
+        task.add_done_callback(lambda _: self._free.release())
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._group.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            first: BaseException = group
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            raise first from None
