@@ -113,9 +113,9 @@ class Selection:
             yield batch
 
     @property
-    def mounts(self) -> frozenset[bytes]:
-        """The mount points that files were found on so far."""
-        return frozenset(mount for _, mount in self._on_lustre.mounts)
+    def mounts(self) -> dict[int, bytes]:
+        """The file systems that files were found on so far: st_dev and mount point."""
+        return dict(sorted(self._on_lustre.mounts))
 
     async def _unsorted(self) -> AsyncIterator[Batch]:
         async for batch in self._given():

@@ -161,7 +161,7 @@ class Survey:
 
     def _cut(self, folder: bytes, depth: int) -> bytes:
         """Shorten a folder's path to `depth` levels below the root that it was found under."""
-        roots = [place.path for place in self._roots if place.is_dir] + sorted(self._selection.mounts, reverse=True)
+        roots = [place.path for place in self._roots if place.is_dir] + sorted(self._selection.mounts.values(), reverse=True)
         for root in roots:
             base = root.rstrip(b"/")
             if folder == root or folder.startswith(base + b"/"):

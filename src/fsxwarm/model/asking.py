@@ -81,8 +81,6 @@ class Asking:
         if not taken:
             return
         blind = [file for file in taken if file.unreadable]
-        for file in taken:
-            self._book.move(file, Phase.LOOKING)
         for file in blind:  # whose action cannot be seen: asked for in company of their like only
             self._book.move(file, Phase.READY)
             file.fresh_until = float("inf")
@@ -98,17 +96,18 @@ class Asking:
         return least
 
     def _affordable(self, lane: Lane, most: int) -> list[File]:
+        """Take files whose turn it is, as far as free space goes."""
         taken: list[File] = []
-        claimed = self._book.claimed
         while lane.cold and len(taken) < most:
-            size = lane.cold[0].entry.size
-            if self._book.room is not None and claimed + size > self._book.room:
-                if not claimed:  # nothing of ours on its way that could explain it: it truly does not fit
-                    self._book.block_the_rest()
-                    return []
+            file = lane.cold[0]
+            dev, size = file.entry.dev, file.entry.size
+            if dev in self._book.room and self._book.claimed[dev] + size > self._book.room[dev]:
+                if not self._book.claimed[dev]:  # nothing of ours on its way that could explain it: it does not fit
+                    self._book.block_the_rest(dev)
                 break
-            claimed += size
-            taken.append(lane.cold.popleft())
+            lane.cold.popleft()
+            self._book.move(file, Phase.LOOKING)
+            taken.append(file)
         return taken
 
     def _ask(self, lane: Lane, now: float) -> None:

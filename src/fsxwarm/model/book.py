@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.file import ASKED_OR_NEXT, AT_FSX, File, Phase
 from fsxwarm.model.lane import Lane
@@ -12,12 +16,15 @@ from fsxwarm.model.pace import Pace
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.rounds import Rounds
 
+_NOT_ASKED_FOR: Final = frozenset({Phase.QUEUED, Phase.LOOKING, Phase.READY, Phase.BACKOFF})
+
 
 class Book:
     """Files, lanes and counts, kept consistent; `out` collects instructions.
 
-    `claimed` are the bytes asked for or about to be; `room` those that free space allows (None: unknown);
-    `walking` the jobs whose walk goes on; `stopped` why nothing more is asked for; `full` that space ran out.
+    Per file system (by st_dev): `claimed` are the bytes asked for or about to be, `room` those that free space allows
+    (absent: unknown), `full` those without any left. `walking` are the jobs whose walk goes on; `stopped` is why
+    nothing more is asked for.
     """
 
     def __init__(self, policy: Policy, now: float) -> None:
@@ -29,9 +36,9 @@ class Book:
         self.out: list[Instruction] = []
         self.walking: set[int] = set()
         self.stopped: Reason | None = None
-        self.full = False
-        self.room: int | None = None
-        self.claimed = 0
+        self.full: set[int] = set()
+        self.room: dict[int, int] = {}
+        self.claimed: Counter[int] = Counter()
         self.last_completion = now
         self.stalled = False
 
@@ -65,7 +72,7 @@ class Book:
         counts[phase] += 1
         was, becomes = file.phase in ASKED_OR_NEXT, phase in ASKED_OR_NEXT
         if was != becomes:
-            self.claimed += file.entry.size if becomes else -file.entry.size
+            self.claimed[file.entry.dev] += file.entry.size if becomes else -file.entry.size
         file.phase = phase
 
     def finish(
@@ -77,7 +84,7 @@ class Book:
         at_fsx = file.at_fsx or file.phase is Phase.WATCHED
         lane.counts[file.phase] -= 1
         if file.phase in ASKED_OR_NEXT:
-            self.claimed -= file.entry.size
+            self.claimed[file.entry.dev] -= file.entry.size
         del self.files[file.key]
         self.out.append(
             Finish(
@@ -99,8 +106,8 @@ class Book:
         took = now - file.asked
         ours = file.at_fsx
         lane = self.lane(file)
-        if self.room is not None:
-            self.room -= file.entry.size
+        if file.entry.dev in self.room:
+            self.room[file.entry.dev] -= file.entry.size
         self.finish(file, Outcome.RESTORED, took=took)
         self.last_completion = now
         if self.stalled:
@@ -140,20 +147,20 @@ class Book:
         self.move(file, phase)
         self.rounds.begin(file, now)
 
-    def block_the_rest(self) -> None:
-        """Space has run out: settle all that was not asked for."""
-        if self.full:
+    def block_the_rest(self, dev: int) -> None:
+        """A file system has run out of space: settle all of its files that were not asked for."""
+        if dev in self.full:
             return
-        self.full = True
+        self.full.add(dev)
         self.out.append(Say(Word.NO_ROOM))
         for file in list(self.files.values()):
-            if file.phase in {Phase.QUEUED, Phase.LOOKING, Phase.READY, Phase.BACKOFF}:
+            if file.entry.dev == dev and file.phase in _NOT_ASKED_FOR:
                 self.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
-        self.clear_queues()
+        self.clear_queues(lane for lane_id, lane in self.lanes.items() if lane_id.dev == dev)
 
-    def clear_queues(self) -> None:
+    def clear_queues(self, lanes: Iterable[Lane]) -> None:
         """Forget who waits for a turn; their files have settled."""
-        for lane in self.lanes.values():
+        for lane in lanes:
             lane.unseen.clear()
             lane.cold.clear()
             lane.ready.clear()

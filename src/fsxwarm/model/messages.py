@@ -96,9 +96,17 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Bytes that may still be asked for beyond what is in flight; None: no limit is known."""
+    """What was measured to be free on a file system, less the reserve, in bytes."""
 
-    available: int | None
+    dev: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """All that is wanted of a file system cannot fit: ask for nothing more there."""
+
+    dev: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class Tick:
     """Time has passed."""
 
 
-Event = Found | WalkEnded | Looked | Answered | Overdue | Stale | Cancelled | Room | Stop | Tick
+Event = Found | WalkEnded | Looked | Answered | Overdue | Stale | Cancelled | Room | Full | Stop | Tick
 
 
 # ---- instructions ----------------------------------------------------------------------------------------------

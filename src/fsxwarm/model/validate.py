@@ -36,8 +36,11 @@ def validate(book: Book, asking: Asking) -> None:
         counted = Counter(file.phase for file in files)
         _must(+lane.counts == counted, f"{lane_id} counts {lane.counts}, holds {counted}")
         _validate_queues(lane, files)
-    claimed = sum(file.entry.size for file in book.files.values() if file.phase in ASKED_OR_NEXT)
-    _must(claimed == book.claimed, f"{book.claimed} bytes claimed, {claimed} on their way")
+    claimed: Counter[int] = Counter()
+    for file in book.files.values():
+        if file.phase in ASKED_OR_NEXT:
+            claimed[file.entry.dev] += file.entry.size
+    _must(+book.claimed == +claimed, f"{book.claimed} bytes claimed, {claimed} on their way")
 
 
 def _validate_queues(lane: Lane, files: list[File]) -> None:

@@ -20,6 +20,7 @@ from fsxwarm.model.messages import (
     Cancelled,
     Event,
     Found,
+    Full,
     Instruction,
     Looked,
     Overdue,
@@ -69,7 +70,9 @@ class Warming:
             case Cancelled():
                 self._judging.cancelled(event, now)
             case Room():
-                self._book.room = event.available
+                self._book.room[event.dev] = event.available
+            case Full():
+                self._book.block_the_rest(event.dev)
             case Stop():
                 self._stop(event.reason)
             case Tick():
@@ -88,10 +91,9 @@ class Warming:
         """Every file told of has settled."""
         return not self._book.files
 
-    @property
-    def claimed(self) -> int:
-        """Bytes asked for or about to be, and not seen resident yet."""
-        return self._book.claimed
+    def claimed(self, dev: int) -> int:
+        """Bytes of a file system asked for or about to be, and not seen resident yet."""
+        return self._book.claimed[dev]
 
     @property
     def stalled(self) -> bool:
@@ -132,19 +134,16 @@ class Warming:
                 book.finish(file, Outcome.RESIDENT)
             elif book.stopped is not None:
                 book.finish(file, Outcome.CANCELLED, book.stopped)
-            elif book.full:
+            elif entry.dev in book.full:
                 book.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
             else:
                 book.lane(file).unseen.append(file)
 
     def _stop(self, reason: Reason) -> None:
-        if reason is Reason.NO_ROOM:
-            self._book.block_the_rest()
-            return
         self._book.stopped = reason
         for file in list(self._book.files.values()):
             self._book.finish(file, Outcome.CANCELLED, reason)
-        self._book.clear_queues()
+        self._book.clear_queues(self._book.lanes.values())
         self._asking.requests.clear()
 
     def _pump(self, now: float) -> None:

@@ -1,0 +1,85 @@
+"""Carrying out looks: one instruction becomes calls to the ports, and every result or error becomes a sight."""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Sequence
+
+from fsxwarm.model.entry import Entry, Key, Trouble, stat_proves_resident
+from fsxwarm.model.hsm import Action, Flags
+from fsxwarm.model.messages import Look, Sight
+from fsxwarm.ports.hsm import CallHungError, Hsm
+from fsxwarm.ports.tree import Stat, Tree
+
+
+class Looker:
+    """Looks at files through the ports; `cost` counts the files looked at, by way of looking."""
+
+    def __init__(self, tree: Tree, hsm: Hsm) -> None:
+        self._tree = tree
+        self._hsm = hsm
+        self.cost: Counter[Look] = Counter()
+
+    async def look(self, how: Look, files: Sequence[Entry]) -> dict[Key, Sight]:
+        """Look at files; one that could not be looked at has its trouble as its sight.
+
+        Raises FsxwarmError only where no further call makes sense (no lfs, too many calls hang).
+        """
+        paths = [entry.path for entry in files]
+        if how is not Look.BOTH:
+            self.cost[how] += len(files)
+        try:
+            sights = await self._sights(how, files, paths)
+        except CallHungError as hung:
+            late = [Sight(trouble=Trouble(path, errno.ETIMEDOUT, str(hung))) for path in paths]
+            return {entry.key: sight for entry, sight in zip(files, late, strict=True)}
+        return {entry.key: sight for entry, sight in zip(files, sights, strict=True)}
+
+    async def _sights(self, how: Look, files: Sequence[Entry], paths: list[bytes]) -> list[Sight]:
+        match how:
+            case Look.STAT:
+                return [_by_stat(e, s) for e, s in zip(files, await self._tree.stat(paths), strict=True)]
+            case Look.STATE:
+                return [_by_flags(answer) for answer in await self._hsm.states(paths)]
+            case Look.ACTION:
+                return [_by_action(answer) for answer in await self._hsm.actions(paths)]
+            case Look.RELEASED:
+                return [_by_layout(answer) for answer in await self._hsm.released(paths)]
+            case Look.BOTH:
+                return await self._both(paths)
+
+    async def _both(self, paths: list[bytes]) -> list[Sight]:
+        self.cost[Look.ACTION] += len(paths)
+        actions = await self._hsm.actions(paths)
+        self.cost[Look.STATE] += len(paths)
+        states = await self._hsm.states(paths)
+        return [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
+
+
+def _by_stat(entry: Entry, answer: Stat | Trouble) -> Sight:
+    if isinstance(answer, Trouble):
+        return Sight(trouble=answer)
+    if (answer.dev, answer.ino) != entry.key:
+        return Sight(trouble=Trouble(entry.path, errno.ESTALE, "another file has its name now"))
+    return Sight(resident=stat_proves_resident(answer.size, answer.blocks))
+
+
+def _by_flags(answer: Flags | Trouble) -> Sight:
+    return Sight(trouble=answer) if isinstance(answer, Trouble) else Sight(flags=answer)
+
+
+def _by_action(answer: Action | Trouble) -> Sight:
+    return Sight(trouble=answer) if isinstance(answer, Trouble) else Sight(action=answer)
+
+
+def _by_layout(answer: bool | Trouble) -> Sight:  # noqa: FBT001 - it is the port's answer
+    return Sight(trouble=answer) if isinstance(answer, Trouble) else Sight(resident=not answer)
+
+
+def _together(action: Action | Trouble, flags: Flags | Trouble) -> Sight:
+    if isinstance(flags, Trouble):
+        return Sight(trouble=flags)
+    if isinstance(action, Trouble):
+        return Sight(trouble=action)
+    return Sight(flags=flags, action=action)
