@@ -8,11 +8,14 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from fsxwarm.config import Settings
-from fsxwarm.errors import Exit
+from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.tree import Tree
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +27,17 @@ class App:
     hsm: Hsm
 
 
-def run_app(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Exit:
-    """Run `work` on an event loop with an open app; returns its exit status.
+def run_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
+    """Run `work` on an event loop with an open app; returns what it returns.
 
-    SIGINT and SIGTERM cancel it: it may handle the cancellation and return, or let it pass, which gives 130.
+    SIGINT and SIGTERM cancel it: it may handle the cancellation and return, or let it pass, which raises
+    FsxwarmError INTERRUPTED.
     """
     _use_pidfd()
     return asyncio.run(_run(settings, work))
 
 
-async def _run(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Exit:
+async def _run(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
     task = asyncio.ensure_future(_with_app(settings, work))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -41,12 +45,10 @@ async def _run(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Ex
     try:
         return await task
     except asyncio.CancelledError:
-        return Exit.INTERRUPTED
+        raise FsxwarmError(Kind.INTERRUPTED, "interrupted") from None
 
 
-async def _with_app(settings: Settings, work: Callable[[App], Awaitable[Exit]]) -> Exit:
-    tree: Tree
-    hsm: Hsm
+async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
     raise NotImplementedError
 
 

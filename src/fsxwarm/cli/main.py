@@ -12,6 +12,7 @@ import typer
 
 from fsxwarm import __version__
 from fsxwarm.cli.output import complain
+from fsxwarm.cli.release import release
 from fsxwarm.cli.status import status
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
@@ -44,6 +45,7 @@ def _root(
 
 
 app.command()(status)
+app.command()(release)
 
 
 def run(arguments: Sequence[str]) -> int:

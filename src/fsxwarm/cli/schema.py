@@ -112,6 +112,41 @@ class StatusDocument(Leftovers):
     folders: NotRequired[list[Folder]]
 
 
+class Left(Tally):
+    """Files left alone for one reason, and the first of them."""
+
+    first: list[FilePath]
+
+
+class Room(TypedDict):
+    """`release --until-free`: bytes. `gained` is what the releases brought; it may show up in free space late."""
+
+    total: int
+    wanted: int
+    free_before: int
+    free_after: int
+    gained: int
+    reached: bool
+
+
+class ReleaseDocument(Leftovers):
+    """`fsxwarm.release/1`. With `dry_run`, `released` is what would have been.
+
+    `already` had no space to give back, `recent` were used after --older-than. `left` counts the files left alone by
+    reason: dirty, never_archived, pinned, lost, restoring, busy, changed, not_yours, unreadable, refused, hung.
+    """
+
+    schema: str
+    exit: int
+    dry_run: bool
+    released: Tally
+    already: Tally
+    recent: Tally
+    left: dict[str, Left]
+    vanished: int
+    room: NotRequired[Room]
+
+
 def json_path(path: bytes) -> FilePath:
     """A file's name for programs: `path` as text, and `path_b64` with the exact bytes when they are not UTF-8."""
     try:

@@ -1,0 +1,150 @@
+"""`fsxwarm release`: give space back without losing data."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from fsxwarm.app import App
+from fsxwarm.cli.live import ticking
+from fsxwarm.cli.options import Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
+from fsxwarm.cli.output import emit_json, show_path
+from fsxwarm.cli.release_view import release_document, show
+from fsxwarm.cli.run import run
+from fsxwarm.engine.make_room import MakeRoom, Room
+from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
+from fsxwarm.engine.selection import Selection
+from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
+from fsxwarm.model.tally import Tally
+from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be released.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def release(  # noqa: PLR0913 - a command's arguments are its options
+    paths: Paths = None,
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="AGE",
+            help="Only files not read, written or changed for so long: 12h, 7d.",
+            show_default=False,
+        ),
+    ] = None,
+    until_free: Annotated[
+        str | None,
+        typer.Option(
+            "--until-free",
+            metavar="SIZE",
+            help="Release the oldest files first, and stop once so much of the file system is free: 20% or 500GB."
+            " Exits with 6 if that cannot be reached.",
+            show_default=False,
+        ),
+    ] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    files_from: FilesFrom = None,
+    nul: Nul = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> Exit:
+    """Give the space of files back that S3 holds too. No data is lost: reading them, or a preload, brings it back.
+
+    Files that are dirty, never archived, pinned, lost, being restored, or not yours to write are left alone and
+    counted. Beware that Lustre also releases files that somebody merely holds [b]open[/b]: a running job then
+    waits for S3 when it next reads them.
+    """
+    used_before = None if older_than is None else int(time.time() - read(parse_duration, older_than, "--older-than"))
+    target = None if until_free is None else read(parse_amount, until_free, "--until-free")
+    if target is not None and files_from is not None:
+        raise FsxwarmError(
+            Kind.USAGE,
+            "--until-free looks for the oldest files itself and takes no list",
+            hint="leave --files-from out",
+        )
+
+    def selection(app: App) -> Selection:
+        return select(app.tree, paths, files_from=files_from, nul=nul, include=include, exclude=exclude, whole=True)
+
+    async def work(app: App) -> Exit:
+        releaser = Releaser(app.tree, app.hsm, dry_run=dry_run)
+        chosen = selection(app)
+        room = None
+        async with ticking(lambda: _progress(releaser.result)):
+            if target is None:
+                await release_all(releaser, chosen, used_before=used_before)
+            else:
+                mount = await _mount(chosen)
+                room = await MakeRoom(
+                    app.hsm, releaser, lambda: selection(app), target=target, mount=mount, used_before=used_before
+                ).run()
+        code = _exit(releaser.result, chosen, room)
+        if json:
+            emit_json(release_document(releaser.result, chosen, room, code))
+        else:
+            show(releaser.result, chosen, room)
+        return code
+
+    if not (dry_run or yes):
+        _must_be_able_to_ask(files_from)
+
+        async def survey(app: App) -> Tally:
+            return await candidates(selection(app), used_before=used_before)
+
+        if not _agreed(run(survey, json=json), target):
+            return Exit.DONE
+    return run(work, json=json)
+
+
+def _must_be_able_to_ask(files_from: str | None) -> None:
+    if files_from == "-" or not sys.stdin.isatty():
+        raise FsxwarmError(
+            Kind.USAGE, "release asks before it acts, and there is no terminal to ask on", hint="add --yes or --dry-run"
+        )
+
+
+def _agreed(found: Tally, target: Amount | None) -> bool:
+    if not found.files:
+        return True
+    what = f"{format_count(found.files, 'file')}, {format_size(found.bytes)}"
+    if target is None:
+        question = f"Release what S3 holds too of {what}?"
+    else:
+        question = f"Release the oldest of {what}, until {target} is free?"
+    return typer.confirm(question, err=True)
+
+
+async def _mount(selection: Selection) -> bytes:
+    mounts = sorted({place.mount for place in await selection.resolve()})
+    if len(mounts) > 1:
+        names = ", ".join(show_path(mount) for mount in mounts)
+        raise FsxwarmError(
+            Kind.USAGE, f"--until-free is about one file system, not {names}", hint="run it once for each"
+        )
+    return mounts[0]
+
+
+def _exit(released: Released, selection: Selection, room: Room | None) -> Exit:
+    incomplete = (
+        released.troubles.count or selection.missing.count or selection.outside.count or Reason.HUNG in released.left
+    )
+    return worst(
+        Exit.INCOMPLETE if incomplete else Exit.DONE,
+        Exit.DONE if room is None or room.reached else Exit.NO_ROOM,
+    )
+
+
+def _progress(released: Released) -> str:
+    left = sum(left.tally.files for left in released.left.values())
+    verb = "would release" if released.dry_run else "released"
+    return (
+        f"{verb} {format_count(released.released.files, 'file')}, {format_size(released.released.bytes)};"
+        f" left {left:,} alone"
+    )
