@@ -178,6 +178,7 @@ class Asking:
                 self._book.out.append(Say(Word.PAUSED, seconds=window.paused_until - now))
         for file in members:
             self._book.move(file, Phase.REFUSED)
+            file.not_before = now
             self._book.rounds.schedule(file, now)
         if not members:
             del self.requests[event.request]

@@ -144,6 +144,7 @@ class Book:
         if phase is Phase.WATCHED or not file.asked:
             file.asked = now
         file.moved, file.moved_at, file.stuck = -1, now, False
+        file.not_before = now
         self.move(file, phase)
         self.rounds.begin(file, now)
 

@@ -49,7 +49,8 @@ class File:
     `crowd` is how many files its next request may hold at most; `looking` is the look that is out for it;
     `due` is when to look again (`polls` counts the looks); `late` is when to ask what its restore is doing;
     `asked` is when we asked, or first saw that somebody had; `moved`/`moved_at` are the last progress seen;
-    `looks_failed` counts failures in a row.
+    `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
+    has been asked for, or refused.
     """
 
     __slots__ = (
@@ -68,6 +69,7 @@ class File:
         "looks_failed",
         "moved",
         "moved_at",
+        "not_before",
         "phase",
         "polls",
         "request",
@@ -92,6 +94,7 @@ class File:
         self.fresh_until = 0.0
         self.asked = 0.0
         self.due: float | None = None
+        self.not_before = 0.0
         self.polls = 0
         self.late = 0.0
         self.moved = -1

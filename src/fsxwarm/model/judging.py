@@ -30,6 +30,9 @@ class Judging:
                 continue
             file.looking = None
             lanes.add(file.lane)
+            if event.started < file.not_before:
+                self._book.rounds.schedule(file, now)
+                continue
             if file.phase is Phase.REFUSED:
                 refused[file.request] = None
             if sight.trouble is not None:

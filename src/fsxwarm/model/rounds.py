@@ -44,11 +44,6 @@ class Rounds:
         """When the next file is due; None when none is."""
         return self._heap[0][0] if self._heap else None
 
-    @staticmethod
-    def awaits(file: File) -> bool:
-        """Whether a time is set for the file."""
-        return file.due is not None
-
     def schedule(self, file: File, when: float) -> None:
         """Make a file due at `when`, instead of whenever it was due."""
         file.due = when
@@ -127,9 +122,10 @@ class Rounds:
         while self._heap and self._heap[0][0] <= now:
             when, _, key = heapq.heappop(self._heap)
             file = files.get(key)
-            if file is not None and file.due == when and file.looking is None:
+            if file is not None and file.due == when:
                 file.due = None
-                due.append(file)
+                if file.looking is None:  # else the look that is out decides what comes next
+                    due.append(file)
         return due
 
     def _how(self, file: File, lane: Lane, now: float) -> Look:
