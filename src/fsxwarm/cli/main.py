@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from fsxwarm import __version__
+from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.output import complain
+from fsxwarm.cli.pin import pin, unpin
 from fsxwarm.cli.release import release
 from fsxwarm.cli.status import status
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
@@ -21,7 +23,7 @@ app = typer.Typer(
     help="Warm Amazon FSx for Lustre before a job needs its data, and give the space back without losing any.",
     epilog="Exit status: 0 done, 2 usage, 3 some files failed, 4 deadline passed, 5 cannot work here, 6 not enough "
     "room, 130 interrupted, 1 unforeseen.",
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     no_args_is_help=False,
     invoke_without_command=True,
     add_completion=False,
@@ -46,6 +48,9 @@ def _root(
 
 app.command()(status)
 app.command()(release)
+app.command()(pin)
+app.command()(unpin)
+app.command()(doctor)
 
 
 def run(arguments: Sequence[str]) -> int:

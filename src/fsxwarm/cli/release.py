@@ -58,7 +58,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     """Give the space of files back that S3 holds too. No data is lost: reading them, or a preload, brings it back.
 
     Files that are dirty, never archived, pinned, lost, being restored, or not yours to write are left alone and
-    counted. Beware that Lustre also releases files that somebody merely holds [b]open[/b]: a running job then
+    counted. Beware that Lustre also releases files that somebody merely holds **open**: a running job then
     waits for S3 when it next reads them.
     """
     used_before = None if older_than is None else int(time.time() - read(parse_duration, older_than, "--older-than"))

@@ -147,6 +147,34 @@ class ReleaseDocument(Leftovers):
     room: NotRequired[Room]
 
 
+class PinDocument(Leftovers):
+    """`fsxwarm.pin/1`, of pin and unpin: `pinned` tells which, `done` counts the files whose flag is as wanted now."""
+
+    schema: str
+    exit: int
+    pinned: bool
+    done: Tally
+    failed: Issues
+    vanished: int
+
+
+class Finding(TypedDict):
+    """One thing that doctor looked at: `level` is ok, warn or fail; `advice` may be empty."""
+
+    check: str
+    level: str
+    text: str
+    advice: str
+
+
+class DoctorDocument(TypedDict):
+    """`fsxwarm.doctor/1`."""
+
+    schema: str
+    exit: int
+    findings: list[Finding]
+
+
 def json_path(path: bytes) -> FilePath:
     """A file's name for programs: `path` as text, and `path_b64` with the exact bytes when they are not UTF-8."""
     try:

@@ -48,7 +48,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
     ] = False,
     json: Json = False,
 ) -> Exit:
-    """Show how much is resident on FSx and how much is [b]released[/b], that is only in S3.
+    """Show how much is resident on FSx and how much is **released**, that is only in S3.
 
     Most files are judged by a stat alone, so this is quick and never starts a restore.
     """

@@ -68,10 +68,15 @@ def show_leftovers(console: Console, selection: Selection, troubles: Troubles) -
             console.print(f"{unusable.count:,} {what}: {names}", style="yellow")
     if troubles.count:
         console.print(f"{format_count(troubles.count, 'path')} could not be read:", style="yellow")
-        for trouble in troubles.first:
-            console.print(f"  {show_path(trouble.path)}: {why(trouble)}")
-        if troubles.count > len(troubles.first):
-            console.print(f"  and {troubles.count - len(troubles.first):,} more")
+        show_troubles(console, troubles)
+
+
+def show_troubles(console: Console, troubles: Troubles) -> None:
+    """Name the first of some troubles, a line each."""
+    for trouble in troubles.first:
+        console.print(f"  {show_path(trouble.path)}: {why(trouble)}")
+    if troubles.count > len(troubles.first):
+        console.print(f"  and {troubles.count - len(troubles.first):,} more")
 
 
 def why(trouble: Trouble) -> str:

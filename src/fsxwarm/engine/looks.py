@@ -8,16 +8,12 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from fsxwarm.engine.selection import NOT_ON_LUSTRE
-from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.ports.hsm import CallHungError, Hsm
 from fsxwarm.ports.tree import Batch
 
 T = TypeVar("T")
-
-MOST_ABANDONED: Final = 4
-"""Calls that may hang in the kernel before a command gives up: each holds a thread of the metadata server."""
 
 AT_ONCE: Final = 200
 """Files in one look."""
@@ -56,7 +52,7 @@ class Troubles:
 class Looks:
     """The looks of an `Hsm`, with a hung call told as a `Trouble` (ETIMEDOUT) of each of its files.
 
-    More than a few hung calls raise FsxwarmError HUNG.
+    An adapter of which too many calls hang raises FsxwarmError HUNG, which goes through.
     """
 
     def __init__(self, hsm: Hsm) -> None:
@@ -82,11 +78,4 @@ class Looks:
         try:
             return await call(paths)
         except CallHungError as error:
-            give_up_if_hung(self._hsm, error)
             return [Trouble(path, errno.ETIMEDOUT, str(error)) for path in paths]
-
-
-def give_up_if_hung(hsm: Hsm, error: CallHungError) -> None:
-    """Raise FsxwarmError HUNG when more calls hang than a command should risk."""
-    if hsm.abandoned > MOST_ABANDONED:
-        raise FsxwarmError(Kind.HUNG, f"{hsm.abandoned} calls hang in the kernel, the last one: {error}") from None

@@ -75,13 +75,12 @@ async def _chunks(source: bytes) -> AsyncIterator[bytes]:
         raise FsxwarmError(
             Kind.NO_SUCH_PATH, f"cannot read {_name(source)}: {os.strerror(error.errno or 0)}", hint=""
         ) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        os.close(descriptor)
+        raise FsxwarmError(Kind.USAGE, f"{_name(source)} is a folder", hint="name it as a PATH to take what is in it")
+    waits = not stat.S_ISREG(mode)
     async with aiofiles.open(descriptor, "rb", buffering=0) as file:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise FsxwarmError(
-                Kind.USAGE, f"{_name(source)} is a folder", hint="name it as a PATH to warm what is in it"
-            )
-        waits = not stat.S_ISREG(mode)
         while True:
             if waits:
                 await _readable(descriptor)

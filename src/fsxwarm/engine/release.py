@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from fsxwarm.engine.crew import Crew
-from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles, give_up_if_hung
+from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Resident, Trouble
 from fsxwarm.model.hsm import MAX_REQUEST, Action, Flags, Verb
@@ -145,10 +145,9 @@ class Releaser:
         """Make one request; return the files behind a refused one, which were not tried."""
         try:
             reply = await self._hsm.release([entry.path for entry in entries])
-        except CallHungError as error:
+        except CallHungError:
             for entry in entries:
                 self.result.leave(entry, Reason.HUNG)
-            give_up_if_hung(self._hsm, error)
             return []
         if reply.errno:
             return await self._behind(entries, reply)
