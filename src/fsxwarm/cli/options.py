@@ -13,6 +13,7 @@ from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.braces import expand_braces
 from fsxwarm.ports.tree import Filters, Tree
 
 T = TypeVar("T")
@@ -50,6 +51,9 @@ Exclude = Annotated[
         show_default=False,
     ),
 ]
+Braces = Annotated[
+    bool, typer.Option("--braces", help="Expand braces in PATH as a shell does: 'shard-{000..127}.tar', '{train,val}'.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
 
 
@@ -63,12 +67,15 @@ def select(
     exclude: Sequence[str] | None = None,
     whole: bool = False,
     order: Order = Order.LISTED,
+    braces: bool = False,
 ) -> Selection:
     """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing."""
     if not paths and files_from is None:
         raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
     if nul and files_from is None:
         raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
+    if braces:
+        paths = [name for path in paths or () for name in read(expand_braces, path, "--braces")]
     listed = None
     if files_from is not None:
         listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)

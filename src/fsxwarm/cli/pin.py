@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import Exclude, FilesFrom, Include, Json, Nul, Paths, select
+from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
 from fsxwarm.cli.output import console, emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import PinDocument, issues, tally, unusable
@@ -24,6 +24,7 @@ def pin(
     exclude: Exclude = None,
     files_from: FilesFrom = None,
     nul: Nul = False,
+    braces: Braces = False,
     json: Json = False,
 ) -> Exit:
     """Pin files: neither fsxwarm nor an FSx release task gives their space back until they are unpinned.
@@ -31,7 +32,20 @@ def pin(
     Sets Lustre's norelease flag, which stays with the file. It needs to be yours, or you need to be root. It does
     not restore released files: preload them.
     """
-    return _set(paths, files_from, nul=nul, include=include, exclude=exclude, json=json, on=True)
+
+    def chosen(app: App) -> Selection:
+        return select(
+            app.tree,
+            paths,
+            files_from=files_from,
+            nul=nul,
+            include=include,
+            exclude=exclude,
+            braces=braces,
+            whole=True,
+        )
+
+    return _set(chosen, json=json, on=True)
 
 
 def unpin(
@@ -41,26 +55,29 @@ def unpin(
     exclude: Exclude = None,
     files_from: FilesFrom = None,
     nul: Nul = False,
+    braces: Braces = False,
     json: Json = False,
 ) -> Exit:
     """Unpin files: let them be released again. Clears Lustre's norelease flag."""
-    return _set(paths, files_from, nul=nul, include=include, exclude=exclude, json=json, on=False)
 
-
-def _set(
-    paths: Sequence[str] | None,
-    files_from: str | None,
-    *,
-    nul: bool,
-    include: Sequence[str] | None,
-    exclude: Sequence[str] | None,
-    json: bool,
-    on: bool,
-) -> Exit:
-    async def work(app: App) -> Exit:
-        selection = select(
-            app.tree, paths, files_from=files_from, nul=nul, include=include, exclude=exclude, whole=True
+    def chosen(app: App) -> Selection:
+        return select(
+            app.tree,
+            paths,
+            files_from=files_from,
+            nul=nul,
+            include=include,
+            exclude=exclude,
+            braces=braces,
+            whole=True,
         )
+
+    return _set(chosen, json=json, on=False)
+
+
+def _set(chosen: Callable[[App], Selection], *, json: bool, on: bool) -> Exit:
+    async def work(app: App) -> Exit:
+        selection = chosen(app)
         result = Pinned(on)
         async with ticking(lambda: _line(result)):
             await pin_all(app.hsm, selection, result)

@@ -10,7 +10,7 @@ import typer
 
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
+from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
 from fsxwarm.cli.output import emit_json, show_path
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
@@ -51,6 +51,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     exclude: Exclude = None,
     files_from: FilesFrom = None,
     nul: Nul = False,
+    braces: Braces = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: Json = False,
@@ -71,7 +72,9 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         )
 
     def selection(app: App) -> Selection:
-        return select(app.tree, paths, files_from=files_from, nul=nul, include=include, exclude=exclude, whole=True)
+        return select(
+            app.tree, paths, files_from=files_from, nul=nul, include=include, exclude=exclude, braces=braces, whole=True
+        )
 
     async def work(app: App) -> Exit:
         releaser = Releaser(app.tree, app.hsm, dry_run=dry_run)

@@ -8,7 +8,7 @@ import typer
 
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import Exclude, FilesFrom, Include, Json, Nul, Paths, select
+from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.status_view import show, status_document
@@ -23,6 +23,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
     *,
     files_from: FilesFrom = None,
     nul: Nul = False,
+    braces: Braces = False,
     include: Include = None,
     exclude: Exclude = None,
     by_folder: Annotated[
@@ -61,6 +62,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             nul=nul,
             include=include,
             exclude=exclude,
+            braces=braces,
             whole=flags or (by_folder is not None and files_from is not None),
         )
         survey = Survey(app.hsm, selection, depth=by_folder, flags=flags)
