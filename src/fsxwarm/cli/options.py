@@ -57,7 +57,7 @@ Braces = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
 
 
-def select(
+def select(  # noqa: PLR0913 - the shared options, each once
     tree: Tree,
     paths: Sequence[str] | None,
     *,

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNSAFE: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_PLAIN_WIDTH: Final = 160
+_PLAIN_WIDTH: Final = 4096
+_NAMED: Final = 3
 
 
 def safe(text: str) -> str:
@@ -56,6 +57,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def name_some(paths: Sequence[bytes], count: int) -> str:
     """Name the first of `count` files: `a, b and 3 more`."""
-    names = ", ".join(map(show_path, paths))
-    more = count - len(paths)
+    some = paths[:_NAMED]
+    names = ", ".join(map(show_path, some))
+    more = count - len(some)
     return f"{names} and {more:,} more" if more > 0 else names

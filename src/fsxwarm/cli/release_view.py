@@ -43,15 +43,19 @@ def show(released: Released, selection: Selection, room: Room | None) -> None:
     add_tallies(table, [row for row in rows if row[1].files or row[0] == first])
     out.print(table)
     if released.left:
+        out.print()
         left = plain_table("left alone", ["files", "size"])
         add_tallies(
             left, [(_WORDS[reason], released.left[reason].tally) for reason in Reason if reason in released.left]
         )
         out.print(left)
+        out.print()
         for reason in Reason:
             if reason in released.left:
                 some = released.left[reason]
                 out.print(f"{reason.value.replace('_', ' ')}: {name_some(some.first, some.tally.files)}", style="dim")
+    elif released.vanished or room is not None:
+        out.print()
     if released.vanished:
         out.print(f"{format_count(released.vanished, 'path')} vanished meanwhile")
     if room is not None:

@@ -29,9 +29,13 @@ def show(status: Status, selection: Selection) -> None:
     table.add_row(Text("total", "bold"), f"{total.files:,}", format_size(total.bytes))
     out.print(table)
     if status.flags is not None:
+        out.print()
         _show_flags(out, status.flags)
     if status.folders:
+        out.print()
         _show_folders(out, status.folders)
+    if status.vanished or status.troubles.count or selection.missing.count or selection.outside.count:
+        out.print()
     if status.vanished:
         out.print(f"{format_count(status.vanished, 'path')} vanished meanwhile")
     show_leftovers(out, selection, status.troubles)

@@ -35,15 +35,20 @@ def bar(share: float, style: str, *, width: int = _BAR) -> Text:
 
 def percent(share: float) -> str:
     """Write a share between 0 and 1 so that only everything is 100 % and only nothing 0 %."""
-    shown = round(share * 100, 1)
     if 0 < share < 1:
-        shown = min(max(shown, 0.1), 99.9)
-    return f"{shown:g} %"
+        return f"{min(max(share * 100, 0.1), 99.9):.1f} %"
+    return f"{share * 100:.0f} %"
 
 
 def plain_table(first: str, others: Sequence[str], *, header: bool = True) -> Table:
     """A table without a frame: names to the left, numbers to the right."""
-    table = Table(box=box.SIMPLE_HEAD if header else None, show_header=header, pad_edge=False, header_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD if header else None,
+        show_header=header,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+    )
     table.add_column(first, overflow="fold")
     for title in others:
         table.add_column(title, justify="right", no_wrap=True)

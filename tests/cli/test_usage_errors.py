@@ -1,0 +1,117 @@
+"""The command line itself: help, version, and one clear line for each misuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": "/usr/bin:/bin", "COLUMNS": "100", **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "fsxwarm", *arguments],
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=environ,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("command", ["status", "release", "pin", "unpin", "doctor"])
+def test_each_command_explains_itself(command: str) -> None:
+    done = _run(command, "--help")
+    assert done.returncode == 0
+    assert f"fsxwarm {command}" in done.stdout
+    assert "--json" in done.stdout
+    assert done.stderr == ""
+
+
+def test_release_warns_that_open_files_are_released() -> None:
+    assert "open" in _run("release", "--help").stdout
+
+
+def test_the_version_is_printed() -> None:
+    done = _run("--version")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "fsxwarm")
+
+
+def test_without_a_command_the_help_is_shown_and_the_status_is_usage() -> None:
+    done = _run()
+    assert done.returncode == 2
+    assert "Usage: fsxwarm" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["bogus"], "No such command 'bogus'"),
+        (["--bogus"], "No such option: --bogus"),
+        (["status", "--bogus", "/"], "No such option: --bogus"),
+        (["status"], "name a PATH"),
+        (["status", ""], "empty PATH"),
+        (["status", "--by-folder", "deep", "/"], "'deep'"),
+        (["status", "--by-folder", "-1", "/"], "-1"),
+        (["status", "-0", "/"], "--files-from"),
+        (["status", "--files-from", "/nowhere/list"], "/nowhere/list"),
+        (["status", "/nowhere/at/all"], "/nowhere/at/all"),
+        (["status", "--braces", "/{0..99999}{0..99999}"], "more than 1,000,000 names"),
+        (["release", "/", "--yes", "--older-than", "5 parsecs"], "'5 parsecs' is no duration"),
+        (["release", "/", "--yes", "--until-free", "much"], "'much' is no size"),
+        (["release", "/", "--yes", "--until-free", "120%"], "more than everything"),
+        (["release", "/"], "add --yes or --dry-run"),
+        (["release", "--until-free", "1GB", "--files-from", "-", "--yes"], "leave --files-from out"),
+        (["pin"], "name a PATH"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(arguments: list[str], says: str) -> None:
+    done = _run(*arguments)
+    assert done.returncode == 2, done
+    assert says in done.stderr
+    assert done.stderr.startswith("fsxwarm: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_bad_variable_is_usage_too() -> None:
+    done = _run("status", "/", FSXWARM_ATTEMPTS="some")
+    assert done.returncode == 2
+    assert "FSXWARM_ATTEMPTS" in done.stderr
+
+
+def test_a_path_elsewhere_is_told_what_it_is_on() -> None:
+    done = _run("status", "/proc")
+    assert done.returncode == 5
+    assert done.stderr.startswith("fsxwarm: /proc is not on FSx for Lustre but on proc")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unknown_option_value_with_control_bytes_cannot_reach_the_terminal() -> None:
+    done = _run("status", "/nowhere/\x1b[31mred\nline")
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_json_errors_are_one_object_too() -> None:
+    done = _run("status", "--json", "/nowhere")
+    assert done.returncode == 2
+    assert done.stdout.startswith('{"schema": "fsxwarm.error/1", "exit": 2')
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "fsxwarm", "release", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == ""
+        assert child.wait(timeout=60) == 0
