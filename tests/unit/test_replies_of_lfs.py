@@ -191,7 +191,7 @@ def said(world: dict[bytes, object], line: Callable[[bytes, object], bytes], wor
     return Output(status, stdout, stderr)
 
 
-def agree(parsed: replies.Parsed[object], world: dict[bytes, object]) -> None:
+def agree(parsed: replies.Parsed[Flags] | replies.Parsed[Action], world: dict[bytes, object]) -> None:
     for path, answer in parsed.known.items():
         if isinstance(answer, Trouble):
             assert answer.path == path

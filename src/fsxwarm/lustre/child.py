@@ -60,6 +60,7 @@ class Children:
         self._found: str | None = None
         self._alive: set[_Child] = set()
         self._abandoned: set[_Child] = set()
+        self._beginning: set[asyncio.Future[_Child]] = set()
         self._started: Counter[str] = Counter()
 
     @property
@@ -103,6 +104,8 @@ class Children:
 
     async def close(self) -> None:
         """Kill all that is alive and wait until it is gone, for `grace` seconds at most."""
+        if self._beginning:
+            await asyncio.wait(self._beginning)
         for child in self._alive:
             child.signal(signal.SIGKILL)
             child.shut_pipes()
@@ -113,6 +116,17 @@ class Children:
             child.forget()
 
     async def _start(self, command: str, arguments: Sequence[bytes]) -> _Child:
+        """Start a child. Half started it cannot be cancelled: asyncio would wait for its end, so it is killed later."""
+        begun = asyncio.ensure_future(self._begin(command, arguments))
+        self._beginning.add(begun)
+        begun.add_done_callback(self._beginning.discard)
+        try:
+            return await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            begun.add_done_callback(_kill_begun)
+            raise
+
+    async def _begin(self, command: str, arguments: Sequence[bytes]) -> _Child:
         path = self._find()
         loop = asyncio.get_running_loop()
         _, child = await loop.subprocess_exec(
@@ -166,6 +180,11 @@ class Children:
     def _forget(self, child: _Child) -> None:
         self._alive.discard(child)
         self._abandoned.discard(child)
+
+
+def _kill_begun(begun: asyncio.Future[_Child]) -> None:
+    if not begun.cancelled() and begun.exception() is None:
+        begun.result().signal(signal.SIGKILL)
 
 
 class _Child(asyncio.SubprocessProtocol):
