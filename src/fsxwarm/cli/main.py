@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         status = typer.main.get_command(app).main(list(arguments), prog_name="fsxwarm", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # typer makes the latter of the former, and of nothing else here
         return _reader_left()
     except (typer.Abort, KeyboardInterrupt):
         complain("interrupted")
