@@ -161,7 +161,8 @@ def parse_marks(paths: Sequence[bytes], output: Output) -> Parsed[bool]:
 def parse_released(paths: Sequence[bytes], output: Output) -> Parsed[bool]:
     """Read the answers of `lfs find PATH… -L released -print0`: it prints the released ones.
 
-    Silence means "not released" only if lfs ended well and did not complain of the file.
+    Silence means "not released" only if lfs ended well and did not complain of the file. Of several that failed, only
+    `Failed to open 'PATH'` surely names the culprit.
     """
     *listed, _cut = output.stdout.split(b"\0")
     wanted = set(paths)
@@ -172,9 +173,8 @@ def parse_released(paths: Sequence[bytes], output: Output) -> Parsed[bool]:
     if output.exit == 0:
         known |= {path: False for path in silent if path not in output.stderr}
     elif output.exit > 0 and not any(b"\n" in path for path in paths):
-        troubles = _complaints(output)
-        if all(trouble.path in silent for trouble in troubles):
-            known |= {trouble.path: trouble for trouble in troubles}
+        troubles = _complaints(output, b": Failed to open '")
+        known |= {trouble.path: trouble for trouble in troubles if trouble.path in silent}
     return Parsed(known)
 
 
@@ -207,9 +207,9 @@ def _only_complaint(output: Output) -> Trouble | None:
     return trouble if trouble is not None and trouble.errno & 0xFF == output.exit else None
 
 
-def _complaints(output: Output) -> list[Trouble]:
+def _complaints(output: Output, words: bytes = b"") -> list[Trouble]:
     *lines, _cut = output.stderr.split(b"\n")
-    return [trouble for line in lines if (trouble := _complaint(line)) is not None]
+    return [trouble for line in lines if words in line and (trouble := _complaint(line)) is not None]
 
 
 def _lone_trouble(path: bytes, output: Output) -> Trouble:
