@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import BinaryIO, Final
 
 LIMIT: Final = 64 << 20
 """The longest frame accepted, in bytes: a long list of files fits."""
@@ -49,3 +49,16 @@ async def receive(reader: asyncio.StreamReader) -> list[bytes] | None:
     except asyncio.IncompleteReadError as error:
         raise WireError("half a frame") from error
     return parts
+
+
+def read(stream: BinaryIO) -> list[bytes]:
+    """Read a frame from a blocking stream. Raises `WireError` for one cut off."""
+
+    def exactly(size: int) -> bytes:
+        data = stream.read(size)
+        if len(data) < size:
+            raise WireError("half a frame")
+        return data
+
+    count = int.from_bytes(exactly(4), "big")
+    return [exactly(int.from_bytes(exactly(4), "big")) for _ in range(count)]

@@ -1,0 +1,100 @@
+"""Start a simulated FSx as a process of its own and talk to it: for tests, the demo and benchmarks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fsxwarm.sim import wire
+
+READY: Final = "READY"
+"""What a server prints on a line of its own once it listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedFsx:
+    """A running simulated FSx: its folder, and what a command needs to see it as Lustre."""
+
+    folder: Path
+
+    @property
+    def mount(self) -> Path:
+        """The tree of files."""
+        return self.folder / "mnt"
+
+    @property
+    def lfs(self) -> Path:
+        """The executable."""
+        return self.folder / "bin" / "lfs"
+
+    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Return `base` with what makes commands use this FSx: PATH and FSXWARM_MOUNTS."""
+        path = f"{self.folder / 'bin'}{os.pathsep}{base.get('PATH', os.defpath)}"
+        return {**base, "PATH": path, "FSXWARM_MOUNTS": str(self.folder / "mounts")}
+
+    def control(self, op: str, **fields: object) -> dict[str, Any]:
+        """Send the server a control message and return its answer; ValueError with its words when it refuses.
+
+        The messages are listed at `fsxwarm.sim.server.Control`.
+        """
+        with _connected(self.folder) as sock:
+            sock.sendall(wire.frame([b"control", json.dumps({"op": op, **fields}).encode()]))
+            with sock.makefile("rb") as stream:
+                parts = wire.read(stream)
+        answer: dict[str, Any] = json.loads(parts[1])
+        if "error" in answer:
+            raise ValueError(answer["error"])
+        return answer
+
+
+@contextlib.contextmanager
+def start(folder: Path, *options: str) -> Iterator[SimulatedFsx]:
+    """Run `fsxwarm sim FOLDER OPTIONS…` as a process until the block ends; yields once it listens.
+
+    RuntimeError with what the process said if it does not get that far.
+    """
+    command = [sys.executable, "-m", "fsxwarm", "sim", str(folder), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None  # noqa: S101 - asked for above
+        try:
+            said = []
+            for line in process.stdout:
+                said.append(line)
+                if line.startswith(READY):
+                    break
+            else:
+                raise RuntimeError(f"the simulated FSx did not start: {''.join(said).strip()}")
+            yield SimulatedFsx(folder)
+        finally:
+            process.terminate()
+            process.stdout.close()
+            process.wait()
+
+
+def shell_lines(folder: Path) -> str:
+    """Return what to paste into a shell (or to source) to work with the simulated FSx in `folder`."""
+    return (
+        f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
+        f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
+    )
+
+
+@contextlib.contextmanager
+def _connected(folder: Path) -> Iterator[socket.socket]:
+    # By the folder's descriptor: a socket's path may have 107 bytes, a folder's many more.
+    where = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.connect(f"/proc/self/fd/{where}/sim.sock")
+            yield sock
+    finally:
+        os.close(where)
