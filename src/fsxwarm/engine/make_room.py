@@ -140,6 +140,7 @@ class MakeRoom:
         result = self._releaser.result
         if result.dry_run:
             return result.released.bytes
+        goal = min(goal, result.released.bytes)
         loop = asyncio.get_running_loop()
         best, since = -1, loop.time()
         while True:

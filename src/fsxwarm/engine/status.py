@@ -161,8 +161,8 @@ class Survey:
 
     def _cut(self, folder: bytes, depth: int) -> bytes:
         """Shorten a folder's path to `depth` levels below the root that it was found under."""
-        roots = [place.path for place in self._roots if place.is_dir] + sorted(self._selection.mounts.values(), reverse=True)
-        for root in roots:
+        roots = {place.path for place in self._roots if place.is_dir} | set(self._selection.mounts.values())
+        for root in sorted(roots, reverse=True):
             base = root.rstrip(b"/")
             if folder == root or folder.startswith(base + b"/"):
                 below = folder[len(base) :].split(b"/")[1 : depth + 1]
