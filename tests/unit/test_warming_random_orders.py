@@ -223,7 +223,7 @@ class Run:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_file_settles_once_and_rightly(seed: int) -> None:
     run = Run(seed)
     run.go()
@@ -238,7 +238,7 @@ def test_every_file_settles_once_and_rightly(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32), reason=st.sampled_from([Reason.INTERRUPTED, Reason.DEADLINE]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_stop_settles_all_at_once(seed: int, reason: Reason) -> None:
     run = Run(seed)
     run.tell(Found(list(run.fsx.entries.values())))
@@ -254,7 +254,7 @@ def test_a_stop_settles_all_at_once(seed: int, reason: Reason) -> None:
 
 
 @given(seed=st.integers(0, 2**32), room=st.integers(0, 4 * 10**9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_never_more_is_asked_for_than_there_is_room(seed: int, room: int) -> None:
     run = Run(seed)
     run.fsx.unreadable.clear()

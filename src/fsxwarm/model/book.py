@@ -101,8 +101,12 @@ class Book:
             )
         )
 
-    def restored(self, file: File, now: float) -> None:
-        """Settle a file that was on its way and is resident now, and learn from it."""
+    def restored(self, file: File, now: float, *, on_time: bool = True) -> None:
+        """Settle a file that was on its way and is resident now, and learn from it.
+
+        Not `on_time`: it was seen only because it was late, so that nothing is known of when it ended. To learn from
+        that would make the next deadline later, and so on without end.
+        """
         took = now - file.asked
         ours = file.at_fsx
         lane = self.lane(file)
@@ -113,8 +117,9 @@ class Book:
         if self.stalled:
             self.stalled = False
             self.out.append(Say(Word.SYSTEM_MOVES))
-        if ours:
+        if ours and on_time:
             self.pace.restored(file.entry.size, took)
+        if ours:
             lane.window.settled(nbytes=file.entry.size, took=took, in_flight=lane.at_fsx, now=now)
 
     def back_to_queue(self, file: File) -> None:

@@ -110,8 +110,9 @@ class Judging:
         verdict = diagnose(sight, file.moved)
         match verdict:
             case Verdict.RESIDENT:
+                on_time = not self._book.rounds.by_stat(file)
                 self._book.rounds.polled(file, Look.BOTH, resident=True)
-                self._book.restored(file, now)
+                self._book.restored(file, now, on_time=on_time)
                 return
             case Verdict.IDLE if file.phase is Phase.WATCHED:
                 self._book.back_to_queue(file)

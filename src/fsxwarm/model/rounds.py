@@ -55,7 +55,7 @@ class Rounds:
         size = file.entry.size
         file.polls = 0
         file.late = now + self._pace.deadline(size)
-        if self._by_stat(file):
+        if self.by_stat(file):
             self.schedule(file, now + self._stat_every)
         else:
             self.schedule(file, min(self._on_grid(now + self._pace.first_look(size)), file.late))
@@ -64,7 +64,7 @@ class Rounds:
         """A look found the file still on its way: set the next, and after a diagnosis a new deadline."""
         if diagnosed:
             file.late = now + self.grace(file, now)
-        if self._by_stat(file):
+        if self.by_stat(file):
             self.schedule(file, now + self._stat_every)
         else:
             age = now - file.asked
@@ -80,7 +80,7 @@ class Rounds:
             if resident:
                 self._pace.proved_by_stat(file.entry.size)
             return
-        if resident and self._by_stat(file):
+        if resident and self.by_stat(file):
             self._pace.missed_by_stat(file.entry.size)
         if how is Look.STATE and file.polls == 1:
             self._pace.first_look_was(file.entry.size, hit=resident)
@@ -135,7 +135,7 @@ class Rounds:
             return Look.BOTH
         if now >= file.late and not lane.diagnosing and not lane.knows_to_wait(file, now):
             return Look.BOTH
-        return Look.STAT if self._by_stat(file) else Look.STATE
+        return Look.STAT if self.by_stat(file) else Look.STATE
 
     def _diagnose_oldest(self, lane: Lane, late: list[File], now: float) -> list[File]:
         late.sort(key=lambda file: file.asked)
@@ -144,7 +144,8 @@ class Rounds:
         lane.diagnosing = True
         return late[:_DIAGNOSES]
 
-    def _by_stat(self, file: File) -> bool:
+    def by_stat(self, file: File) -> bool:
+        """Whether a stat is the way to watch this file."""
         size = file.entry.size
         return self._policy.stat_settles and size > _PROVABLE and not self._pace.stat_blind(size)
 

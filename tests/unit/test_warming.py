@@ -1,0 +1,533 @@
+"""The warming machine, case by case: what it is told, what it wants done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pytest
+
+from fsxwarm.model.entry import Entry, Key, Trouble
+from fsxwarm.model.hsm import IDLE, WEDGED_MOVED, Action, Flags, Verb
+from fsxwarm.model.messages import (
+    Answered,
+    Cancel,
+    Cancelled,
+    Event,
+    Finish,
+    Found,
+    Full,
+    Instruction,
+    Look,
+    LookAt,
+    Looked,
+    Overdue,
+    Room,
+    Say,
+    Sight,
+    Stale,
+    Stop,
+    Submit,
+    Tick,
+    WalkEnded,
+    Word,
+)
+from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.policy import Policy
+from fsxwarm.model.warming import Warming
+from fsxwarm.model.window import WindowPolicy
+
+COLD = Flags.EXISTS | Flags.ARCHIVED | Flags.RELEASED
+WARM = Flags.EXISTS | Flags.ARCHIVED
+WAITING = Action(Verb.RESTORE)
+RUNNING = Action(Verb.RESTORE, running=True, moved=10)
+WEDGED = Action(Verb.RESTORE, running=True, moved=WEDGED_MOVED)
+FIRST_INO = 0x200000402 << 24
+
+
+def entry(number: int, size: int = 10_000, mdt: int = 0) -> Entry:
+    ino = FIRST_INO + (mdt << 54) + number
+    return Entry(b"/fsx/%d" % number, 9, ino, size, 0, 1, 1, 1, 1, 0, 0o644)
+
+
+class Bench:
+    """A machine on the bench: every look is answered by `sight`, requests only when the test says so."""
+
+    def __init__(self, **policy: object) -> None:
+        window = WindowPolicy(fixed=policy.pop("window", 100))  # type: ignore[arg-type]
+        self.machine = Warming(Policy(window, **policy))  # type: ignore[arg-type]
+        self.now = 0.0
+        self.flags: dict[Key, Flags] = {}
+        self.action: dict[Key, Action] = {}
+        self.trouble: dict[Key, int] = {}
+        self.submits: list[Submit] = []
+        self.cancels: list[Cancel] = []
+        self.finished: dict[bytes, Finish] = {}
+        self.words: list[Word] = []
+        self.looks: list[LookAt] = []
+
+    def sight(self, how: Look, key: Key) -> Sight:
+        if key in self.trouble and how is not Look.RELEASED:
+            return Sight(trouble=Trouble(b"", self.trouble[key]))
+        flags, action = self.flags.get(key, COLD), self.action.get(key, IDLE)
+        match how:
+            case Look.STATE:
+                return Sight(flags=flags)
+            case Look.ACTION:
+                return Sight(action=action)
+            case Look.BOTH:
+                return Sight(flags=flags, action=action)
+            case Look.STAT | Look.RELEASED:
+                return Sight(resident=not flags.released)
+
+    def tell(self, event: Event) -> None:
+        queue: list[Instruction] = self.machine.handle(event, self.now)
+        while queue:
+            instruction = queue.pop(0)
+            match instruction:
+                case LookAt():
+                    self.looks.append(instruction)
+                    sights = {e.key: self.sight(instruction.how, e.key) for e in instruction.files}
+                    queue += self.machine.handle(Looked(instruction.how, sights, self.now), self.now)
+                case Submit():
+                    self.submits.append(instruction)
+                case Cancel():
+                    self.cancels.append(instruction)
+                case Finish():
+                    assert instruction.entry.path not in self.finished
+                    self.finished[instruction.entry.path] = instruction
+                case Say():
+                    self.words.append(instruction.word)
+        if len(self.machine._book.files) < 200:
+            self.machine.validate()
+
+    def want(self, entries: Iterable[Entry]) -> None:
+        self.tell(Found(list(entries)))
+        self.tell(WalkEnded())
+
+    def take_all(self) -> list[Submit]:
+        """Have all requests made so far taken; their files show as waiting."""
+        taken, self.submits = self.submits, []
+        for submit in taken:
+            for file in submit.files:
+                self.action[file.key] = WAITING
+            self.tell(Answered(submit.request, 0))
+        return taken
+
+    def pass_time(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        end = self.now + seconds
+        while self.now < end and not until():
+            self.now = min(end, max(self.machine.wake_at(self.now), self.now + 0.001))
+            self.tell(Tick())
+
+    def outcome(self, number: int) -> Outcome:
+        return self.finished[b"/fsx/%d" % number].outcome
+
+    def reason(self, number: int) -> Reason | None:
+        return self.finished[b"/fsx/%d" % number].reason
+
+
+def test_a_cold_file_is_looked_at_asked_for_watched_and_restored() -> None:
+    bench = Bench()
+    bench.want([entry(1)])
+    assert [look.how for look in bench.looks] == [Look.STATE, Look.ACTION]
+    assert [file.path for file in bench.submits[0].files] == [b"/fsx/1"]
+    bench.take_all()
+    assert bench.machine.in_flight == 1
+    bench.pass_time(3)
+    assert not bench.finished
+    bench.flags[entry(1).key] = WARM
+    bench.action[entry(1).key] = IDLE
+    bench.pass_time(1)
+    assert bench.outcome(1) is Outcome.RESTORED
+    assert bench.machine.idle
+    assert {look.how for look in bench.looks[2:]} == {Look.STAT}
+
+
+def test_older_clients_are_polled_by_state_never_by_stat() -> None:
+    bench = Bench(stat_settles=False)
+    bench.want([entry(1)])
+    bench.take_all()
+    bench.pass_time(3)
+    bench.flags[entry(1).key] = WARM
+    bench.pass_time(3)
+    assert bench.outcome(1) is Outcome.RESTORED
+    assert Look.STAT not in {look.how for look in bench.looks}
+
+
+def test_tiny_files_are_polled_by_state_because_a_stat_proves_nothing() -> None:
+    bench = Bench()
+    bench.want([entry(1, size=0), entry(2, size=512)])
+    bench.take_all()
+    bench.flags = {entry(1).key: WARM, entry(2).key: WARM}
+    bench.pass_time(3)
+    assert bench.outcome(1) is bench.outcome(2) is Outcome.RESTORED
+    assert Look.STAT not in {look.how for look in bench.looks}
+
+
+def test_a_size_whose_stat_never_proves_anything_is_looked_at_by_flags_after_a_while() -> None:
+    bench = Bench(window=1)
+    bench.want([entry(number) for number in range(12)])
+    waits = []
+    plain = bench.sight
+    bench.sight = lambda how, key: Sight(resident=False) if how is Look.STAT else plain(how, key)  # type: ignore[method-assign]
+    while not bench.machine.idle:
+        began, (submit,) = bench.now, bench.take_all()
+        key = submit.files[0].key
+        bench.flags[key], bench.action[key] = WARM, IDLE
+        bench.pass_time(60, until=lambda: bool(bench.submits) or bench.machine.idle)
+        waits.append(bench.now - began)
+    assert max(waits[-3:]) < min(waits[:3])
+
+
+def test_the_window_is_never_exceeded_and_requests_hold_at_most_fifty() -> None:
+    bench = Bench(window=120)
+    bench.want([entry(number) for number in range(500)])
+    assert sum(len(submit.files) for submit in bench.submits) == 120
+    assert [len(submit.files) for submit in bench.submits] == [50, 50, 20]
+    assert bench.machine.in_flight == 120
+
+
+def test_each_metadata_target_has_a_window_of_its_own() -> None:
+    bench = Bench(window=10)
+    bench.want([entry(number, mdt=number % 2) for number in range(100)])
+    assert [len(submit.files) for submit in bench.submits] == [10, 10]
+    assert len(bench.machine.lanes) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "outcome", "reason"),
+    [
+        (WARM, Outcome.RESIDENT, None),
+        (Flags(0), Outcome.RESIDENT, None),
+        (WARM | Flags.DIRTY, Outcome.RESIDENT, None),
+        (COLD | Flags.LOST, Outcome.BLOCKED, Reason.LOST),
+        (COLD | Flags.DIRTY, Outcome.BLOCKED, Reason.DIRTY),
+        (Flags.RELEASED | Flags.EXISTS, Outcome.BLOCKED, Reason.NOT_ARCHIVED),
+        (COLD | Flags(0x100), None, None),
+        (COLD | Flags.NORELEASE, None, None),
+    ],
+)
+def test_the_flags_decide_who_is_asked_for(flags: Flags, outcome: Outcome | None, reason: Reason | None) -> None:
+    bench = Bench()
+    bench.flags[entry(1).key] = flags
+    bench.want([entry(1)])
+    assert bool(bench.submits) is (outcome is None)
+    if outcome is not None:
+        assert (bench.outcome(1), bench.reason(1)) == (outcome, reason)
+
+
+def test_what_somebody_else_has_in_flight_is_watched_and_never_asked_for() -> None:
+    bench = Bench()
+    bench.action[entry(1).key] = RUNNING
+    bench.want([entry(1)])
+    bench.pass_time(300)
+    assert not bench.submits
+    bench.flags[entry(1).key] = WARM
+    bench.pass_time(1)
+    assert bench.outcome(1) is Outcome.RESTORED
+    assert bench.finished[b"/fsx/1"].attempts == 0
+
+
+def test_when_somebody_elses_restore_fails_it_is_our_turn() -> None:
+    bench = Bench()
+    bench.action[entry(1).key] = RUNNING
+    bench.want([entry(1)])
+    bench.pass_time(5)
+    bench.action[entry(1).key] = IDLE
+    bench.pass_time(60, until=lambda: bool(bench.submits))
+    assert [file.path for file in bench.submits[0].files] == [b"/fsx/1"]
+
+
+def test_no_action_and_still_released_is_a_failed_attempt_not_a_success() -> None:
+    bench = Bench(attempts=3)
+    bench.want([entry(1)])
+    for _ in range(3):
+        assert not bench.finished
+        assert len(bench.take_all()) == 1
+        bench.action[entry(1).key] = IDLE
+        bench.pass_time(120, until=lambda: bool(bench.submits or bench.finished))
+    assert (bench.outcome(1), bench.reason(1)) == (Outcome.FAILED, Reason.RESTORE_FAILED)
+    assert bench.finished[b"/fsx/1"].attempts == 3
+
+
+def test_a_refused_batch_loses_only_its_culprit() -> None:
+    """The server queues what comes before the refused file; the message names another, so looking decides."""
+    bench = Bench()
+    bench.want([entry(number) for number in range(50)])
+    (submit,) = bench.submits
+    bench.submits = []
+    for file in submit.files[:20]:
+        bench.action[file.key] = WAITING
+    bench.tell(Answered(submit.request, 1, "Cannot send HSM request (use of /fsx/0): Operation not permitted"))
+    assert bench.machine.in_flight - sum(len(s.files) for s in bench.submits) == 20
+    alone, *others = bench.submits
+    assert [file.path for file in alone.files] == [b"/fsx/20"]
+    assert [file.path for other in others for file in other.files] == [b"/fsx/%d" % number for number in range(21, 50)]
+    bench.tell(Answered(alone.request, 1, "Operation not permitted"))
+    assert (bench.outcome(20), bench.reason(20)) == (Outcome.FAILED, Reason.REFUSED)
+    for other in others:
+        for file in other.files:
+            bench.action[file.key] = WAITING
+        bench.tell(Answered(other.request, 0))
+    assert bench.machine.in_flight == 49
+
+
+def test_a_file_lost_between_look_and_request_is_named_by_its_flags() -> None:
+    bench = Bench()
+    bench.want([entry(number) for number in range(3)])
+    (submit,) = bench.submits
+    bench.submits = []
+    bench.action[entry(0).key] = WAITING
+    bench.flags[entry(1).key] = COLD | Flags.LOST
+    bench.tell(Answered(submit.request, 1))
+    assert bench.reason(1) is Reason.LOST
+    assert [file.path for submit in bench.submits for file in submit.files] == [b"/fsx/2"]
+
+
+def test_a_file_that_vanished_from_a_batch_costs_the_others_nothing() -> None:
+    bench = Bench()
+    bench.want([entry(number) for number in range(5)])
+    (submit,) = bench.submits
+    bench.submits = []
+    bench.trouble[entry(3).key] = 2
+    bench.tell(Answered(submit.request, 2, "Cannot stat /fsx/3: No such file or directory"))
+    assert bench.outcome(3) is Outcome.VANISHED
+    asked_again = {file.path for submit in bench.submits for file in submit.files}
+    assert asked_again == {b"/fsx/0", b"/fsx/1", b"/fsx/2", b"/fsx/4"}
+
+
+def test_a_single_file_that_the_tool_cannot_ask_for_fails_after_its_attempts() -> None:
+    bench = Bench(attempts=2)
+    bench.want([entry(1)])
+    for _ in range(2):
+        (submit,) = bench.submits
+        bench.submits = []
+        bench.tell(Answered(submit.request, 22, "All files should be on the same filesystem"))
+        bench.pass_time(30, until=lambda: bool(bench.submits or bench.finished))
+    assert (bench.outcome(1), bench.reason(1)) == (Outcome.FAILED, Reason.IO_ERROR)
+    assert bench.finished[b"/fsx/1"].errno == 22
+
+
+def test_eagain_pauses_the_asking_and_counts_as_nobodys_attempt() -> None:
+    bench = Bench()
+    bench.want([entry(number) for number in range(3)])
+    for _ in range(10):
+        (submit,) = bench.submits
+        bench.submits = []
+        bench.tell(Answered(submit.request, 11))
+        assert not bench.submits, "asked again at once"
+        bench.pass_time(600, until=lambda: bool(bench.submits))
+    bench.take_all()
+    bench.flags = {entry(number).key: WARM for number in range(3)}
+    bench.pass_time(1)
+    assert all(finish.attempts == 1 for finish in bench.finished.values())
+    assert bench.words.count(Word.PAUSED) == 10
+
+
+def test_a_user_whom_the_server_refuses_everything_is_told_so_after_a_few_files() -> None:
+    bench = Bench(window=1, hopeless=20)
+    bench.want([entry(number) for number in range(1000)])
+    for _ in range(20):
+        (submit,) = bench.submits
+        bench.submits = []
+        bench.tell(Answered(submit.request, 1))
+    assert Word.NOT_ALLOWED in bench.words
+
+
+def test_a_wedged_request_is_cancelled_and_asked_for_again_by_root() -> None:
+    bench = Bench(may_cancel=True)
+    bench.want([entry(1)])
+    bench.take_all()
+    bench.action[entry(1).key] = WEDGED
+    bench.pass_time(60, until=lambda: bool(bench.cancels))
+    assert Word.FILE_WEDGED in bench.words
+    bench.tell(Cancelled([entry(1).key], 0))
+    bench.pass_time(10)
+    assert not bench.submits, "asked again while the action exists"
+    bench.action[entry(1).key] = IDLE
+    bench.pass_time(10, until=lambda: bool(bench.submits))
+    bench.take_all()
+    bench.flags[entry(1).key] = WARM
+    bench.pass_time(1)
+    assert bench.outcome(1) is Outcome.RESTORED
+    assert Word.CURED in bench.words
+
+
+@pytest.mark.parametrize("policy", [{"may_cancel": False}, {"may_cancel": True, "cures": 0}])
+def test_a_wedged_request_is_waited_out_where_it_may_not_be_cancelled(policy: dict[str, object]) -> None:
+    bench = Bench(**policy)
+    bench.want([entry(1)])
+    bench.take_all()
+    bench.action[entry(1).key] = WEDGED
+    bench.pass_time(3600)
+    assert not bench.cancels
+    assert bench.words.count(Word.FILE_WEDGED) == 1
+    bench.action[entry(1).key] = IDLE  # the coordinator's own timeout
+    bench.pass_time(300, until=lambda: bool(bench.submits))
+    assert len(bench.submits) == 1
+
+
+def test_somebody_elses_stuck_request_is_never_cancelled() -> None:
+    bench = Bench(may_cancel=True)
+    bench.action[entry(1).key] = WEDGED
+    bench.want([entry(1)])
+    bench.pass_time(3000)
+    assert not bench.cancels
+    assert not bench.submits
+
+
+def test_frozen_bytes_are_stalled_then_cured_and_growing_bytes_are_left_alone() -> None:
+    bench = Bench(may_cancel=True, patience=120.0, cure_patience=300.0)
+    bench.want([entry(1), entry(2)])
+    bench.take_all()
+    bench.action[entry(1).key] = RUNNING
+    cancelled_at = None
+    for second in range(1000):
+        bench.action[entry(2).key] = replace(RUNNING, moved=second)
+        bench.pass_time(1)
+        if bench.cancels and cancelled_at is None:
+            cancelled_at = bench.now
+    assert Word.FILE_STALLED in bench.words
+    assert cancelled_at is not None
+    assert cancelled_at > 300
+    assert {file.path for cancel in bench.cancels for file in cancel.files} == {b"/fsx/1"}
+
+
+def test_a_deep_queue_is_asked_after_sparingly() -> None:
+    """The server scans its log for each action look, so one waiting file speaks for all behind it."""
+    bench = Bench(window=1000)
+    bench.want([entry(number) for number in range(800)])
+    bench.take_all()
+    bench.looks.clear()
+    bench.pass_time(120)
+    asked_after = sum(len(look.files) for look in bench.looks if look.how is Look.BOTH)
+    assert 50 <= asked_after <= 50 * 120 / 5
+    assert bench.machine.in_flight == 800
+
+
+def test_a_request_that_hangs_costs_its_own_files_only_and_is_never_repeated() -> None:
+    bench = Bench(limbo=120.0)
+    bench.want([entry(number) for number in range(3)])
+    (submit,) = bench.submits
+    bench.submits = []
+    bench.action[entry(0).key] = WAITING  # queued by this call; 1 is somebody else's and holds it up; 2 is unknown
+    bench.action[entry(1).key] = RUNNING
+    bench.tell(Overdue(submit.request))
+    bench.pass_time(1000)
+    assert Word.CALL_HUNG in bench.words
+    assert not bench.submits
+    assert not bench.finished
+    for number in (0, 1):
+        bench.flags[entry(number).key] = WARM
+        bench.action[entry(number).key] = IDLE
+    bench.pass_time(10)
+    assert bench.outcome(0) is bench.outcome(1) is Outcome.RESTORED
+    bench.action[entry(2).key] = WAITING
+    bench.tell(Answered(submit.request, 0))
+    bench.flags[entry(2).key] = WARM
+    bench.pass_time(2)
+    assert bench.outcome(2) is Outcome.RESTORED
+
+
+def test_a_request_that_hangs_for_ever_lets_the_run_end() -> None:
+    bench = Bench(limbo=120.0)
+    bench.want([entry(1)])
+    bench.tell(Overdue(bench.submits[0].request))
+    bench.pass_time(600, until=lambda: bench.machine.idle)
+    assert (bench.outcome(1), bench.reason(1)) == (Outcome.FAILED, Reason.HUNG)
+
+
+def test_a_look_older_than_two_seconds_is_not_trusted() -> None:
+    bench = Bench(fresh=2.0)
+    bench.want([entry(1)])
+    (submit,) = bench.submits
+    assert submit.fresh_until == 2.0
+    bench.submits = []
+    bench.now = 3.0
+    bench.tell(Stale(submit.request))
+    assert [look.how for look in bench.looks] == [Look.STATE, Look.ACTION, Look.ACTION]
+    assert bench.submits[0].fresh_until == 5.0
+
+
+def test_a_file_without_read_permission_is_settled_by_its_layout_in_requests_of_its_kind() -> None:
+    bench = Bench()
+    bench.trouble[entry(1).key] = 13
+    bench.want([entry(0), entry(1), entry(2)])
+    groups = [{file.path for file in submit.files} for submit in bench.submits]
+    assert {b"/fsx/1"} in groups
+    bench.take_all()
+    bench.flags = {entry(number).key: WARM for number in range(3)}
+    bench.pass_time(3)
+    assert {bench.outcome(number) for number in range(3)} == {Outcome.RESTORED}
+
+
+def test_space_is_claimed_before_asking_and_what_does_not_fit_is_blocked() -> None:
+    bench = Bench()
+    bench.tell(Room(9, 25_000))
+    bench.want([entry(number) for number in range(4)])
+    assert [file.path for submit in bench.submits for file in submit.files] == [b"/fsx/0", b"/fsx/1"]
+    assert not bench.finished, "nobody is blocked while bytes are on their way that may explain the lack of room"
+    bench.take_all()
+    bench.flags = {entry(0).key: WARM, entry(1).key: WARM}
+    bench.pass_time(2)
+    assert [bench.reason(number) for number in (2, 3)] == [Reason.NO_ROOM] * 2
+    assert Word.NO_ROOM in bench.words
+
+
+def test_full_blocks_only_what_was_not_asked_for() -> None:
+    bench = Bench(window=2)
+    bench.want([entry(number) for number in range(4)])
+    bench.take_all()
+    bench.tell(Full(9))
+    assert {bench.reason(number) for number in (2, 3)} == {Reason.NO_ROOM}
+    bench.flags = {entry(0).key: WARM, entry(1).key: WARM}
+    bench.pass_time(2)
+    assert bench.outcome(0) is Outcome.RESTORED
+
+
+def test_a_stop_lets_go_and_says_what_goes_on_at_fsx() -> None:
+    bench = Bench(window=2)
+    bench.want([entry(number) for number in range(4)])
+    bench.take_all()
+    bench.tell(Stop(Reason.INTERRUPTED))
+    assert {finish.outcome for finish in bench.finished.values()} == {Outcome.CANCELLED}
+    assert [bench.finished[b"/fsx/%d" % number].in_flight for number in range(4)] == [True, True, False, False]
+    assert bench.machine.idle
+
+
+def test_a_file_wanted_by_two_jobs_is_asked_for_once() -> None:
+    bench = Bench()
+    bench.tell(Found([entry(1)], job=1))
+    bench.tell(Found([entry(1)], job=2))
+    bench.take_all()
+    bench.flags[entry(1).key] = WARM
+    bench.pass_time(1)
+    assert bench.finished[b"/fsx/1"].jobs == {1, 2}
+
+
+def test_silence_of_the_whole_system_is_told_once_and_so_is_its_end() -> None:
+    bench = Bench(system_stall=60.0)
+    bench.want([entry(1), entry(2)])
+    bench.take_all()
+    bench.pass_time(300)
+    assert bench.words.count(Word.SYSTEM_STALLED) == 1
+    bench.flags[entry(1).key] = WARM
+    bench.pass_time(1)
+    assert bench.words.count(Word.SYSTEM_MOVES) == 1
+
+
+def test_looks_that_keep_failing_end_in_a_failure_that_says_so() -> None:
+    bench = Bench()
+    bench.trouble[entry(1).key] = 5
+    bench.want([entry(1)])
+    bench.pass_time(60)
+    assert (bench.outcome(1), bench.reason(1)) == (Outcome.FAILED, Reason.IO_ERROR)
+    assert bench.finished[b"/fsx/1"].errno == 5
+
+
+def test_a_path_too_long_for_the_kernel_says_so() -> None:
+    bench = Bench()
+    bench.trouble[entry(1).key] = 36
+    bench.want([entry(1)])
+    assert bench.reason(1) is Reason.NAME_TOO_LONG
