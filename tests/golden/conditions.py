@@ -109,7 +109,7 @@ ODD_NAMES: Final = (
     b"*?[a]",
     b"n" * 255,
     b"  lead and trail  ",
-    "héllo-漢字-😀".encode(),  # noqa: RUF001 - one of the recorded names
+    "héllo-漢字-😀".encode(),
 )
 
 G: Final = b"/mnt/lustre/g"
@@ -149,8 +149,11 @@ _COMMON: dict[bytes, Thing] = {
     b"priv/f": archived,
     b"x: (0x0000000d) released exists archived, archive_id:1\ny": plain,
     **dict.fromkeys(ODD_NAMES, released),
-    **{b"%b-%b" % (kind, flag): thing for kind, thing in ((b"set", plain), (b"aset", archived))
-       for flag in (b"norelease", b"noarchive", b"lost", b"dirty", b"exists", b"archived")},
+    **{
+        b"%b-%b" % (kind, flag): thing
+        for kind, thing in ((b"set", plain), (b"aset", archived))
+        for flag in (b"norelease", b"noarchive", b"lost", b"dirty", b"exists", b"archived")
+    },
     **_many("q%d", range(6), released),
     b"b1": File(RELEASED, size=12 << 20),
     b"b2": File(RELEASED, size=12 << 20),
@@ -159,7 +162,7 @@ _COMMON: dict[bytes, Thing] = {
     **_many("x%d", range(1, 6), released),
     b"t0": released,
     b"t8": released,
-    **{name: released for name in (b"pfl", b"pfl4-fsx-like", b"stripe2", b"dom", b"mirror")},
+    **dict.fromkeys((b"pfl", b"pfl4-fsx-like", b"stripe2", b"dom", b"mirror"), released),
     **_many("w%d", range(1, 9), released),
     b"w5b": released,
     b"arc2": File(RELEASED, archive_id=2),
@@ -375,7 +378,7 @@ CASES: Final[Mapping[str, Condition]] = {
     "hsm_state/released+set-dirty": _set(b"--dirty", b"reldirty"),
     # names and places
     **{
-        f"hsm_state/{name}": COMMON.having(things=_DEEP)
+        f"hsm_state/{name}": COMMON.having(cwd=b"/", things=_DEEP)
         for name in (
             "long-path-dir-822",
             "long-path-dir-1827",
@@ -384,8 +387,8 @@ CASES: Final[Mapping[str, Condition]] = {
             "path-4088-missing",
         )
     },
-    "hsm_state/long-path-archived-3638": COMMON.having(things=_DEEP),
-    "hsm_state/other-lustre-fs": COMMON.having(things=_TWO),
+    "hsm_state/long-path-archived-3638": COMMON.having(cwd=b"/", things={_DEEPEST + b"/f": archived}),
+    "hsm_state/other-lustre-fs": _with(COMMON, _TWO),
     "hsm_state/as-bob-released-root-0644": _common(r644=released),
     # a copy agent that is stopped, a coordinator that is disabled, then shut down
     "hsm_action/restore-copytool-stopped-after-0s": _common(q0=waiting),
@@ -537,5 +540,7 @@ CASES: Final[Mapping[str, Condition]] = {
         )
         for name in ("1", "2", "missing")
     },
-    "lfs_misc/path2fid-dir": COMMON.having(cwd=G + b"/r10", things={G + b"/r10": Folder(fid="[0x200000402:0x1180:0x0]")}),
+    "lfs_misc/path2fid-dir": COMMON.having(
+        cwd=G + b"/r10", things={G + b"/r10": Folder(fid="[0x200000402:0x1180:0x0]")}
+    ),
 }
