@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
-from fsxwarm.cli.output import emit_json, show_path
+from fsxwarm.cli.output import complain, emit_json, show_path
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
 from fsxwarm.engine.make_room import MakeRoom, Room
@@ -80,15 +81,20 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         releaser = Releaser(app.tree, app.hsm, dry_run=dry_run)
         chosen = selection(app)
         room = None
-        async with ticking(lambda: _progress(releaser.result)):
-            if target is None:
-                await release_all(releaser, chosen, used_before=used_before)
-            else:
-                mount = await _mount(chosen)
-                room = await MakeRoom(
-                    app.hsm, releaser, lambda: selection(app), target=target, mount=mount, used_before=used_before
-                ).run()
-        code = _exit(releaser.result, chosen, room)
+        interrupted = False
+        try:
+            async with ticking(lambda: _progress(releaser.result)):
+                if target is None:
+                    await release_all(releaser, chosen, used_before=used_before)
+                else:
+                    mount = await _mount(chosen)
+                    room = await MakeRoom(
+                        app.hsm, releaser, lambda: selection(app), target=target, mount=mount, used_before=used_before
+                    ).run()
+        except asyncio.CancelledError:
+            interrupted = True
+            complain("interrupted: nothing more is released than what is told here")
+        code = Exit.INTERRUPTED if interrupted else _exit(releaser.result, chosen, room)
         if json:
             emit_json(release_document(releaser.result, chosen, room, code))
         else:
