@@ -38,7 +38,7 @@ Include = Annotated[
     typer.Option(
         "--include",
         metavar="GLOB",
-        help="Only files that match, such as '*.tar' or 'train/**/*.bin'. May be given several times.",
+        help="Only files that match, such as `*.tar` or `train/**/*.bin`. May be given several times.",
         show_default=False,
     ),
 ]
@@ -52,7 +52,7 @@ Exclude = Annotated[
     ),
 ]
 Braces = Annotated[
-    bool, typer.Option("--braces", help="Expand braces in PATH as a shell does: 'shard-{000..127}.tar', '{train,val}'.")
+    bool, typer.Option("--braces", help="Expand braces in PATH as a shell does: `shard-{000..127}.tar`, `{train,val}`.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
 
