@@ -36,11 +36,13 @@ for path in paths:
     if text.startswith("errno "):
         status = status or int(text[6:])
         what = {"hsm_state": "can't get hsm state for", "hsm_action": "can't get hsm action for",
-                "find": "lfs find: Failed to open"}.get(command, "Can't change hsm flags for")
-        quote = b"'" if command == "find" or has("go-on") else b""
+                "path2fid": "lfs path2fid: cannot get fid for", "find": "lfs find: Failed to open"}
+        what = what.get(command, "Can't change hsm flags for")
+        goes_on = command in ("find", "path2fid") or has("go-on")
+        quote = b"'" if goes_on else b""
         sys.stderr.buffer.write(what.encode() + b" " + quote + path + quote
                                 + b": " + os.strerror(int(text[6:])).encode() + b"\\n")
-        if not has("go-on") and command != "find":
+        if not goes_on:
             break
     elif command == "hsm_state":
         sys.stdout.buffer.write(path + b": (" + text.encode() + b")\\n")
@@ -108,6 +110,16 @@ async def test_five_hundred_with_one_vanished_take_two_processes(world: World) -
         assert hsm.started == {"hsm_state": 2}
     assert answers[321] == Trouble(paths[321], errno.ENOENT, "No such file or directory")
     assert [answer for answer in answers if answer == Flags(13)] == answers[:321] + answers[322:]
+
+
+async def test_a_removed_folder_takes_a_handful_of_processes(world: World) -> None:
+    paths = [b"/l/%d" % number for number in range(500)]
+    left = [world.put(path, "0x0000000d") for path in paths[100:500:100]]
+    async with adapter(world) as hsm:
+        answers = await hsm.states(paths)
+        assert hsm.started == {"hsm_state": 4, "path2fid": 1}
+    assert [path for path, answer in zip(paths, answers, strict=True) if answer == Flags(13)] == left
+    assert sum(isinstance(answer, Trouble) and answer.errno == errno.ENOENT for answer in answers) == 496
 
 
 async def test_where_lfs_goes_on_one_process_is_enough(world: World) -> None:

@@ -28,13 +28,18 @@ _PER_ARGUMENT: Final = 9
 """Bytes that an argument takes beside its own: its NUL and the pointer to it."""
 
 
+_SCREEN_AFTER: Final = 3
+"""Bad files at which a look-up stops before all of its files are screened at once: a folder may have been removed."""
+
+
 class LfsHsm:
     """Implements `fsxwarm.ports.hsm.Hsm` with `lfs` processes.
 
     Paths are absolute: lfs takes options anywhere, and a name that begins with a dash for one. Look-ups of any size
     are split; a request of more than `MAX_REQUEST` files is refused with E2BIG, as lfs refuses it above 52.
 
-    Up to Lustre 2.15 a look-up stops at the first bad file: it costs one more process, which goes on behind it.
+    Up to Lustre 2.15 a look-up stops at the first bad file: it costs one more process, which goes on behind it. Where
+    that happens again and again, one `lfs path2fid`, which does not stop, finds all files that are gone.
     """
 
     def __init__(self, children: Children) -> None:
@@ -109,6 +114,7 @@ class LfsHsm:
     ) -> list[T | Trouble]:
         """Ask for all paths, each once, again and in smaller groups where an output left something unclear."""
         known: dict[bytes, T | Trouble] = {}
+        stops = 0
         groups = deque(_split(tuple(dict.fromkeys(paths))))
         while groups:
             group = groups.popleft()
@@ -121,7 +127,14 @@ class LfsHsm:
             if len(group) == 1:
                 known[rest[0]] = Trouble(rest[0], _errno(output), _unclear(command, output))
             elif parsed.known:
-                groups.appendleft(rest)
+                stops += parsed.stopped
+                if parsed.stopped and stops == _SCREEN_AFTER:
+                    output = await self._run("path2fid", rest)
+                    unreachable = replies.parse_unreachable(rest, output)
+                    known |= unreachable
+                    rest = tuple(path for path in rest if path not in unreachable)
+                if rest:
+                    groups.appendleft(rest)
             else:
                 groups.extendleft(reversed(_smaller(rest)))
         return [known[path] for path in paths]

@@ -158,6 +158,24 @@ def parse_marks(paths: Sequence[bytes], output: Output) -> Parsed[bool]:
     return Parsed(dict.fromkeys(done, True) | {trouble.path: trouble}, stopped=True)
 
 
+_UNREACHABLE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES})
+
+
+def parse_unreachable(paths: Sequence[bytes], output: Output) -> dict[bytes, Trouble]:
+    """Read what `lfs path2fid PATH…` complains of. It goes on after a bad file in every version.
+
+    Only failed look-ups of the name count: they are the same for every other call.
+    """
+    if output.exit <= 0 or any(b"\n" in path for path in paths):
+        return {}
+    wanted = set(paths)
+    return {
+        trouble.path: trouble
+        for trouble in _complaints(output)
+        if trouble.path in wanted and trouble.errno in _UNREACHABLE
+    }
+
+
 def parse_released(paths: Sequence[bytes], output: Output) -> Parsed[bool]:
     """Read the answers of `lfs find PATH… -L released -print0`: it prints the released ones.
 
