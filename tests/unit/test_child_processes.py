@@ -231,6 +231,14 @@ async def test_an_lfs_that_is_no_program(script: Callable[..., str], tmp_path: P
             assert crew.started == {}
 
 
+async def test_an_lfs_whose_library_is_missing(script: Callable[[str], str]) -> None:
+    words = "lfs: error while loading shared libraries: liblustreapi.so.1: cannot open shared object file"
+    async with children(script(f"echo {words} >&2; exit 127")) as crew:
+        with pytest.raises(FsxwarmError, match=r"liblustreapi\.so\.1") as caught:
+            await crew.run("hsm_state", [])
+        assert caught.value.kind is Kind.NO_LFS
+
+
 async def test_too_long_a_list_is_told_as_lfs_would(script: Callable[[str], str]) -> None:
     async with children(script("exit 0")) as crew:
         output = await crew.run("hsm_restore", [b"/" + b"x" * 4000] * 4000)

@@ -163,6 +163,14 @@ async def test_one_that_is_killed_alone_is_a_trouble(world: World) -> None:
     assert answer == Trouble(path, errno.EIO, "lfs hsm_state was killed by signal 9 (Killed)")
 
 
+async def test_a_failure_that_is_no_files_is_not_asked_for_again(world: World) -> None:
+    shell(world, "echo 'lfs: the mount went away' >&2; exit 108")
+    paths = [b"/l/%d" % number for number in range(500)]
+    async with adapter(world) as hsm:
+        assert await hsm.states(paths) == [Trouble(path, errno.ESHUTDOWN, "lfs: the mount went away") for path in paths]
+        assert hsm.started == {"hsm_state": 1}
+
+
 async def test_the_same_path_twice_is_asked_once_and_answered_twice(world: World) -> None:
     path = world.put(b"/l/a", "0x00000009")
     async with adapter(world) as hsm:

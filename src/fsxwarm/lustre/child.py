@@ -19,6 +19,9 @@ from fsxwarm.lustre.replies import Output
 MAX_OUTPUT: Final = 16 << 20
 """Bytes that one child may print. A hundred times what our longest argument list can be answered with."""
 
+_NOT_LOADED: Final = 127
+"""The exit status of the dynamic loader when a library is missing."""
+
 _UNUSABLE: Final = frozenset({errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP})
 
 
@@ -92,7 +95,7 @@ class Children:
                 raise self._cannot_start(error) from error
             try:
                 async with asyncio.timeout(self._deadline):
-                    return await asyncio.shield(child.ended)
+                    output = await asyncio.shield(child.ended)
             except TimeoutError:
                 if not spare:
                     await self._put_down(child)
@@ -101,6 +104,9 @@ class Children:
             except asyncio.CancelledError:
                 child.signal(signal.SIGKILL)
                 raise
+        if output.exit == _NOT_LOADED and b"shared librar" in output.stderr:
+            raise FsxwarmError(Kind.NO_LFS, output.text)
+        return output
 
     async def close(self) -> None:
         """Kill all that is alive and wait until it is gone, for `grace` seconds at most."""

@@ -124,8 +124,8 @@ class LfsHsm:
             rest = tuple(path for path in group if path not in parsed.known)
             if not rest:
                 continue
-            if len(group) == 1:
-                known[rest[0]] = Trouble(rest[0], _errno(output), _unclear(command, output))
+            if len(group) == 1 or _fails_altogether(group, output):
+                known |= {path: Trouble(path, _errno(output), _unclear(command, output)) for path in rest}
             elif parsed.known:
                 stops += parsed.stopped
                 if parsed.stopped and stops == _SCREEN_AFTER:
@@ -178,6 +178,16 @@ def _smaller(paths: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
         return [tuple(path for path in paths if b"\n" not in path), odd]
     middle = len(paths) // 2
     return [paths[:middle], paths[middle:]]
+
+
+_OF_A_NAME: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES, errno.EPERM})
+
+
+def _fails_altogether(paths: Sequence[bytes], output: Output) -> bool:
+    """Whether lfs failed without getting to any file: asking in smaller groups would fail as often."""
+    if output.exit <= 0 or output.exit in _OF_A_NAME or output.stdout:
+        return False
+    return not any(path in output.stderr for path in paths)
 
 
 def _errno(output: Output) -> int:
