@@ -1,0 +1,175 @@
+"""The server of a simulated FSx: one world in real time behind a unix socket, asked by the executable `lfs`.
+
+A call that blocks in the simulated kernel is simply not answered. A client that is killed while it waits frees itself
+and nothing else: what it asked for stays in the world, as on Lustre.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from fsxwarm.sim import lfs, wire
+from fsxwarm.sim.lfs.kernel import Kernel, Request
+from fsxwarm.sim.mounted import Caller
+
+_SO_PEERGROUPS: Final = 59  # linux/socket.h; Python 3.11 has no name for it
+_MOST_GROUPS: Final = 65536
+_LOOKUPS: Final = {b"hsm_state": "states", b"hsm_action": "actions", b"find": "finds"}
+
+Control = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Answers a control message's fields; ValueError says what is wrong with them."""
+
+
+class Facility(Protocol):
+    """The simulated FSx behind the server."""
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The version of Lustre, such as (2, 15, 8)."""
+        ...
+
+    def kernel(self, caller: Caller, cwd: bytes) -> Kernel:
+        """A client's kernel, as one caller sees it."""
+        ...
+
+    def send(self, request: Request, caller: Caller) -> asyncio.Future[int]:
+        """Send a request to the metadata servers; the future holds their errno once they answer."""
+        ...
+
+    def controls(self) -> Mapping[str, Control]:
+        """What control messages do, by their `op`."""
+        ...
+
+
+class Server:
+    """Answers calls and control messages until `stopped` is set."""
+
+    def __init__(self, folder: Path, facility: Facility) -> None:
+        self._folder = folder
+        self._facility = facility
+        self._counters: Counter[str] = Counter()
+        self._conversations: set[asyncio.Task[None]] = set()
+        self.stopped = asyncio.Event()
+        self._controls: dict[str, Control] = {
+            **facility.controls(),
+            "calls": lambda _: dict(self._counters),
+            "shutdown": self._shutdown,
+        }
+
+    async def serve(self, listening: Callable[[], None]) -> None:
+        """Listen on `sim.sock` in the folder, call `listening`, serve until stopped."""
+        sock = _listen(self._folder)
+        try:
+            server = await asyncio.start_unix_server(self._connected, sock=sock)
+            async with server:
+                listening()
+                await self.stopped.wait()
+        finally:
+            (self._folder / "sim.sock").unlink(missing_ok=True)
+            for task in self._conversations:
+                task.cancel()
+            await asyncio.gather(*self._conversations, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a callback of the server runs in a task
+        self._conversations.add(task)
+        try:
+            # A client that was killed is no error of ours.
+            with contextlib.suppress(ConnectionError, wire.WireError, asyncio.CancelledError):
+                await self._converse(reader, writer)
+        finally:
+            self._conversations.discard(task)
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while (parts := await wire.receive(reader)) is not None:
+            if parts[:1] == [b"run"] and len(parts) > 3:  # noqa: PLR2004 - run, cwd, uid, lfs
+                answer = await self._run(parts[1:], reader, writer)
+            elif parts[:1] == [b"control"] and len(parts) == 2:  # noqa: PLR2004 - control and its JSON
+                answer = [b"told", json.dumps(self._control(parts[1])).encode()]
+            else:
+                raise wire.WireError("no message of the protocol")
+            writer.write(wire.frame(answer))
+            await writer.drain()
+
+    async def _run(
+        self, parts: Sequence[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> list[bytes]:
+        cwd, uid, argv = parts[0], parts[1], parts[2:]
+        self._count(argv)
+        caller = _caller(writer.get_extra_info("socket"), uid)
+        content: bytes | OSError = b""
+        path = lfs.filelist(argv)
+        if path is not None:
+            writer.write(wire.frame([b"read", path]))
+            await writer.drain()
+            content = _content(await wire.receive(reader), path)
+
+        def read_list(_: bytes) -> bytes:
+            if isinstance(content, OSError):
+                raise content
+            return content
+
+        outcome = lfs.start(argv, self._facility.kernel(caller, cwd), read_list, self._facility.version)
+        if isinstance(outcome, lfs.Send):
+            self._counters["requests"] += 1
+            outcome = outcome.answered(await self._facility.send(outcome.request, caller))
+        return [b"done", b"%d" % outcome.exit, outcome.stdout, outcome.stderr]
+
+    def _count(self, argv: Sequence[bytes]) -> None:
+        self._counters["processes"] += 1
+        if len(argv) > 1 and argv[1] in _LOOKUPS:
+            self._counters[_LOOKUPS[argv[1]]] += len(argv) - 2
+
+    def _control(self, message: bytes) -> dict[str, Any]:
+        try:
+            fields = json.loads(message)
+            control = self._controls.get(fields.pop("op"))
+            if control is None:
+                return {"error": f"no such control message; there are {', '.join(sorted(self._controls))}"}
+            return control(fields)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    def _shutdown(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        self.stopped.set()
+        return {}
+
+
+def _listen(folder: Path) -> socket.socket:
+    """Bind by the folder's descriptor: a socket's path may have 107 bytes, a folder's many more."""
+    where = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        (folder / "sim.sock").unlink(missing_ok=True)
+        sock.bind(f"/proc/self/fd/{where}/sim.sock")
+        (folder / "sim.sock").chmod(0o666)  # as any user may call lfs; who it is, the kernel tells
+    finally:
+        os.close(where)
+    return sock
+
+
+def _caller(sock: socket.socket, uid: bytes) -> Caller:
+    """Return whose rights apply: the peer's, or whom the server's owner asked to be taken for."""
+    _, peer, group = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if uid and peer == os.geteuid():
+        return Caller(int(uid), frozenset({int(uid)}))
+    groups = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, 4 * _MOST_GROUPS)
+    return Caller(peer, frozenset({group, *struct.unpack(f"{len(groups) // 4}i", groups)}))
+
+
+def _content(parts: list[bytes] | None, path: bytes) -> bytes | OSError:
+    if parts is None or len(parts) != 3 or parts[0] != b"content":  # noqa: PLR2004 - content, errno, bytes
+        raise wire.WireError("no file list")
+    number = int(parts[1])
+    return OSError(number, os.strerror(number), path) if number else parts[2]
