@@ -4,10 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test bench demo
+.PHONY: help setup check test test-lowest bench bench-window demo
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.ready ## Make the virtual environment with everything in it
 
@@ -26,3 +26,17 @@ check: setup ## Lint, types and floors
 test: check ## The whole test suite
 	$(BIN)/pytest -n auto
 
+test-lowest: ## The test suite with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/pip install --quiet --upgrade 'pip>=25.1' uv
+	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable . --group test
+	$(VENV)-lowest/bin/pytest -n auto -m 'not slow'
+
+bench: setup ## Measure: processes, memory, speed, time against the lower bound
+	$(BIN)/python tests/bench/run.py
+
+bench-window: setup ## Measure the adaptive window against the best fixed one
+	$(BIN)/python tests/bench/window.py
+
+demo: setup ## Show it on a simulated FSx, beside the usual one-liner
+	$(BIN)/fsxwarm sim demo
