@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fsxwarm.model.hsm import WEDGED_MOVED, Action, Flags, Verb
+from fsxwarm.model.hsm import IDLE, WEDGED_MOVED, Action, Flags, Verb
+from fsxwarm.sim.lfs.kernel import Target
 
 ALICE, BOB = 1001, 1002
 USERS: Final = {"root": 0, "alice": ALICE, "bob": BOB}
@@ -31,7 +32,7 @@ class File:
     size: int = 3000
     fid: str = ""
     archive_id: int = 1
-    doing: Action = Action()
+    doing: Action = IDLE
     unflushed: bool = False
 
 
@@ -72,6 +73,7 @@ class Condition:
     lists: Mapping[bytes, bytes] = field(default_factory=dict)
     coordinator: str = "enabled"
     others_may_restore: bool = True
+    targets: tuple[Target, ...] = ()
 
     def having(self, **changes: object) -> Condition:
         return replace(self, **changes)  # type: ignore[arg-type]  # the field names are checked by replace
@@ -442,7 +444,6 @@ CASES: Final[Mapping[str, Condition]] = {
     "hsm_release/hsm_control-shutdown": _with(COMMON, {b"q0": archived}, coordinator="shutdown"),
     # hsm_restore
     "hsm_restore/copytool-sigstopped": COMMON,
-    "hsm_restore/after-enable": COMMON,
     "hsm_restore/already-resident": _restore(a1=archived),
     "hsm_restore/mixed-two-lustre-filesystems": _with(RESTORE, {b"/mnt/two/y": released}),
     "hsm_restore/mixed-two-lustre-filesystems-2": _with(RESTORE, _TWO),
@@ -540,6 +541,14 @@ CASES: Final[Mapping[str, Condition]] = {
         )
         for name in ("1", "2", "missing")
     },
+    "lfs_misc/df": COMMON.having(
+        targets=(
+            Target("lustre-MDT0000", 0, True, 15550848 << 10, 5120 << 10, 15543680 << 10),
+            Target("lustre-MDT0001", 1, True, 15548928 << 10, 3200 << 10, 15543680 << 10),
+            Target("lustre-OST0000", 0, False, 15580160 << 10, 34816 << 10, 15543296 << 10),
+            Target("lustre-OST0001", 1, False, 15570944 << 10, 25600 << 10, 15543296 << 10),
+        )
+    ),
     "lfs_misc/path2fid-dir": COMMON.having(
         cwd=G + b"/r10", things={G + b"/r10": Folder(fid="[0x200000402:0x1180:0x0]")}
     ),

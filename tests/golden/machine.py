@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from fsxwarm.sim.calls import Caller
 from fsxwarm.sim.lfs.kernel import Fid, Kind, Mounted
 from fsxwarm.sim.lfs.request import parse_fid
-from fsxwarm.sim.mounted import Caller
 from golden.conditions import File, Folder, HardLink, Link, Special, Thing
 
 LOCAL_DEV, LUSTRE_DEV, TWO_DEV = 1, 2, 3

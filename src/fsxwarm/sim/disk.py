@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from fsxwarm.sim.calls import Caller
 from fsxwarm.sim.lfs.kernel import Fid, Kind, Mounted
-from fsxwarm.sim.mounted import Caller
 
 _KINDS: Final = {
     stat.S_IFREG: Kind.FILE,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.sim import lookup
+from fsxwarm.sim.calls import ROOT, Caller
 from fsxwarm.sim.lfs.kernel import Fid, Kind, Mounted, Node, State, Target
 
 USER_FLAGS: Final = Flags.NORELEASE | Flags.NOARCHIVE | Flags.DIRTY
@@ -55,6 +56,10 @@ class Servers(Protocol):
         """HSM_STATE_GET."""
         ...
 
+    def released(self, fid: Fid) -> bool:
+        """The layout, by a getattr that opens nothing."""
+        ...
+
     def action(self, fid: Fid) -> Action:
         """HSM_ACTION."""
         ...
@@ -66,16 +71,6 @@ class Servers(Protocol):
     def targets(self) -> list[Target]:
         """Statfs of all MDTs, then all OSTs."""
         ...
-
-
-class Caller(NamedTuple):
-    """Whose rights apply."""
-
-    uid: int
-    gids: frozenset[int]
-
-
-ROOT: Final = Caller(0, frozenset({0}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ class LustreClient(Generic[N]):
         node = self._find(path, follow=False)
         if node.fid is None or node.kind is not Kind.FILE:
             return None
-        return bool(self.servers.state(node.fid).flags & Flags.RELEASED)
+        return self.servers.released(node.fid)
 
     def hsm_state(self, path: bytes) -> State:
         """See `Kernel`."""

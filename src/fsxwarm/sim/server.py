@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fsxwarm.sim import lfs, wire
+from fsxwarm.sim.calls import Caller
 from fsxwarm.sim.lfs.kernel import Kernel, Request
-from fsxwarm.sim.mounted import Caller
 
 _SO_PEERGROUPS: Final = 59  # linux/socket.h; Python 3.11 has no name for it
 _MOST_GROUPS: Final = 65536

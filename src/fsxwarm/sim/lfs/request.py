@@ -1,4 +1,4 @@
-"""`lfs hsm_restore`, `hsm_archive`, `hsm_release`, `hsm_remove`, `hsm_cancel`: check every name, then send one request.
+"""`lfs hsm_restore`, `hsm_archive`, `hsm_release`, `hsm_cancel`: check every name, then send one request.
 
 Order and words as measured on 2.15.8: options, operands one by one, the list's lines one by one, then the request.
 """
@@ -20,7 +20,6 @@ VERBS: Final = {
     "hsm_archive": Verb.ARCHIVE,
     "hsm_restore": Verb.RESTORE,
     "hsm_release": Verb.RELEASE,
-    "hsm_remove": Verb.REMOVE,
     "hsm_cancel": Verb.CANCEL,
 }
 
@@ -124,7 +123,7 @@ def _parse(argv: Sequence[bytes]) -> tuple[_Options, list[bytes]]:
     for option in options:
         if option.letter == "h":
             raise UsageError
-        if option.letter == "a" and VERBS[argv[0].decode()] not in (Verb.ARCHIVE, Verb.REMOVE):
+        if option.letter == "a" and VERBS[argv[0].decode()] is not Verb.ARCHIVE:
             raise UsageError(b"error: -a is supported only when archiving or removing")
     archive = found.get("a", b"0")
     return _Options(

@@ -1,0 +1,66 @@
+"""The folder of a simulated FSx: its tree of files, the executable, the mount table."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from fsxwarm.sim import client
+
+FSNAME: Final = "fsx"
+ASSOCIATIONS: Final = ("climate", "genomes", "imagenet")
+"""Top folders, as three data repository associations would fill them."""
+
+PER_FOLDER: Final = 100
+SMALLEST: Final = 4_000
+LARGEST: Final = 2_000_000_000
+MEDIAN: Final = 1_000_000
+SPREAD: Final = 2.0
+"""Standard deviation of the logarithm of the sizes."""
+
+AGE: Final = 30 * 86400
+"""Seconds since the files were last used."""
+
+Sizes = Callable[[random.Random], int]
+"""Draws one file's size in bytes."""
+
+
+def lognormal(chance: random.Random) -> int:
+    """Sizes from 4 KB to 2 GB, half of them below 1 MB: many small files, most bytes in few large ones."""
+    return round(min(max(MEDIAN * chance.lognormvariate(0.0, SPREAD), SMALLEST), LARGEST))
+
+
+def fixed(size: int) -> Sizes:
+    """All files have this size."""
+    return lambda _: size
+
+
+def prepare(folder: Path) -> None:
+    """Make what surrounds the tree: `mnt`, `bin/lfs`, `mounts`, `env`."""
+    (folder / "mnt").mkdir(parents=True, exist_ok=True)
+    (folder / "bin").mkdir(exist_ok=True)
+    executable = folder / "bin" / "lfs"
+    executable.write_text(f"#!{Path(sys.executable).resolve()} -IS\n{Path(client.__file__).read_text()}")
+    executable.chmod(0o755)
+    place = os.fsencode(folder / "mnt")
+    for byte in b"\\ \t\n":
+        place = place.replace(bytes([byte]), b"\\%03o" % byte)
+    (folder / "mounts").write_bytes(b"sim@tcp:/%b %b lustre rw,flock,lazystatfs 0 0\n" % (FSNAME.encode(), place))
+
+
+def fill(mount: Path, files: int, sizes: Sizes, *, seed: int, now: float) -> Iterator[Path]:
+    """Make `files` sparse files below `mount`, a hundred to a folder, last used a month ago; yields each one's path."""
+    chance = random.Random(seed)  # noqa: S311 - the same seed, the same tree
+    for number in range(files):
+        folder = mount / ASSOCIATIONS[number % len(ASSOCIATIONS)] / f"part-{number // (3 * PER_FOLDER):03d}"
+        if number % (3 * PER_FOLDER) < len(ASSOCIATIONS):
+            folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"sample-{number:06d}.bin"
+        with path.open("xb") as file:
+            file.truncate(sizes(chance))
+        os.utime(path, (now - AGE, now - AGE))
+        yield path
