@@ -11,6 +11,7 @@ from fsxwarm.engine.release import Released, Releaser
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.units import Amount
+from fsxwarm.sim import vloop
 from paper import CLEAN, GONE, File, Paper
 
 
@@ -104,7 +105,7 @@ async def test_files_of_one_second_stop_at_the_byte() -> None:
 
 
 @pytest.mark.parametrize("size", [100_000, 10_240])
-async def test_sparse_files_bring_less_than_their_size_and_more_are_released(size: int) -> None:
+def test_sparse_files_bring_less_than_their_size_and_more_are_released(size: int) -> None:
     class Half(File):
         @property
         def blocks(self) -> int:
@@ -112,7 +113,7 @@ async def test_sparse_files_bring_less_than_their_size_and_more_are_released(siz
 
     files: dict[bytes, File] = {b"/fsx/%04d" % n: Half(size=size, used=n) for n in range(1_000)}
     world = Paper(files, {b"/fsx"}, total=1_000 * size, shows=0.5)
-    room, _ = await _make_room(world, Amount(percent=10))
+    room, _ = vloop.run(_make_room(world, Amount(percent=10)))
     assert room.reached
     assert 200 <= len(world.released_paths) <= 205
     assert _ages(world) == list(range(len(world.released_paths)))

@@ -79,10 +79,10 @@ def _explain(error: Exception) -> int:
     if isinstance(error, FsxwarmError):
         complain(str(error))
         return error.exit
-    if isinstance(error, typer.TyperException):
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:  # a usage error, of click's or, since typer brings its own click, of typer's
         command = getattr(getattr(error, "ctx", None), "command_path", "fsxwarm")
-        message = " ".join(error.format_message().split()).removesuffix(".")
-        complain(f"{message} (see `{command} --help`)")
+        complain(f"{' '.join(format_message().split()).removesuffix('.')} (see `{command} --help`)")
         return Exit.USAGE
     hint = f"{CONSEQUENCES[Kind.UNFORESEEN].hint} with what FSXWARM_DEBUG=1 prints"
     complain(f"unforeseen: {type(error).__name__}: {error} ({hint})")
