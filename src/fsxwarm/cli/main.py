@@ -15,6 +15,7 @@ from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.output import complain
 from fsxwarm.cli.pin import pin, unpin
 from fsxwarm.cli.release import release
+from fsxwarm.cli.sim import sim
 from fsxwarm.cli.status import status
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
@@ -51,6 +52,7 @@ app.command()(release)
 app.command()(pin)
 app.command()(unpin)
 app.command()(doctor)
+app.command()(sim)
 
 
 def run(arguments: Sequence[str]) -> int:

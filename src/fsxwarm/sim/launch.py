@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import socket
 import subprocess
 import sys
@@ -60,32 +59,19 @@ class SimulatedFsx:
 def start(folder: Path, *options: str) -> Iterator[SimulatedFsx]:
     """Run `fsxwarm sim FOLDER OPTIONS…` as a process until the block ends; yields once it listens.
 
-    RuntimeError with what the process said if it does not get that far.
+    RuntimeError if it does not get that far; why, it says on stderr.
     """
     command = [sys.executable, "-m", "fsxwarm", "sim", str(folder), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None  # noqa: S101 - asked for above
         try:
-            said = []
-            for line in process.stdout:
-                said.append(line)
-                if line.startswith(READY):
-                    break
-            else:
-                raise RuntimeError(f"the simulated FSx did not start: {''.join(said).strip()}")
+            if not any(line.startswith(READY) for line in process.stdout):
+                raise RuntimeError("the simulated FSx did not start")
             yield SimulatedFsx(folder)
         finally:
             process.terminate()
             process.stdout.close()
             process.wait()
-
-
-def shell_lines(folder: Path) -> str:
-    """Return what to paste into a shell (or to source) to work with the simulated FSx in `folder`."""
-    return (
-        f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
-        f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
-    )
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,6 +51,15 @@ def prepare(folder: Path) -> None:
     for byte in b"\\ \t\n":
         place = place.replace(bytes([byte]), b"\\%03o" % byte)
     (folder / "mounts").write_bytes(b"sim@tcp:/%b %b lustre rw,flock,lazystatfs 0 0\n" % (FSNAME.encode(), place))
+    (folder / "env").write_text(shell_lines(folder))
+
+
+def shell_lines(folder: Path) -> str:
+    """Return what to paste into a shell (or to source) to work with the simulated FSx in `folder`."""
+    return (
+        f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
+        f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
+    )
 
 
 def fill(mount: Path, files: int, sizes: Sizes, *, seed: int, now: float) -> Iterator[Path]:

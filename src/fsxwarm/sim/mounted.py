@@ -75,12 +75,16 @@ class Servers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LustreClient(Generic[N]):
-    """The `Kernel` of fsxwarm.sim.lfs: look-up and permissions here, HSM at the servers."""
+    """The `Kernel` of fsxwarm.sim.lfs: look-up and permissions here, HSM at the servers.
+
+    `broken` is an errno with which every ioctl fails, 0 for none.
+    """
 
     names: Machine[N]
     servers: Servers
     caller: Caller
     cwd: bytes
+    broken: int = 0
 
     def lstat(self, path: bytes) -> Node:
         """See `Kernel`."""
@@ -162,4 +166,6 @@ class LustreClient(Generic[N]):
             raise lookup.failure(errno.ENXIO, path)
         if node.kind is not Kind.FILE or node.fid is None:
             raise lookup.failure(errno.ENOTTY, path)
+        if self.broken:
+            raise lookup.failure(self.broken, path)
         return node.fid

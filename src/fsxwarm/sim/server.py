@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -19,10 +20,12 @@ from typing import Any, Final, Protocol
 
 from fsxwarm.sim import lfs, wire
 from fsxwarm.sim.calls import Caller
+from fsxwarm.sim.faults import CallFault
 from fsxwarm.sim.lfs.kernel import Kernel, Request
 
 _SO_PEERGROUPS: Final = 59  # linux/socket.h; Python 3.11 has no name for it
-_MOST_GROUPS: Final = 65536
+_ROOM_FOR_GROUPS: Final = 1024  # Python allows no more: 256 groups
+_ERRNOS: Final = {CallFault.EIO: errno.EIO, CallFault.EAGAIN: errno.EAGAIN}
 _LOOKUPS: Final = {b"hsm_state": "states", b"hsm_action": "actions", b"find": "finds"}
 
 Control = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -37,8 +40,12 @@ class Facility(Protocol):
         """The version of Lustre, such as (2, 15, 8)."""
         ...
 
-    def kernel(self, caller: Caller, cwd: bytes) -> Kernel:
-        """A client's kernel, as one caller sees it."""
+    def kernel(self, caller: Caller, cwd: bytes, broken: int) -> Kernel:
+        """A client's kernel, as one caller sees it; with `broken` all its ioctls fail with that errno."""
+        ...
+
+    def call_fault(self, kind: str) -> CallFault | None:
+        """What goes wrong with a call of this kind (`state`, `action`, `restore`, …), if anything."""
         ...
 
     def send(self, request: Request, caller: Caller) -> asyncio.Future[int]:
@@ -120,10 +127,17 @@ class Server:
                 raise content
             return content
 
-        outcome = lfs.start(argv, self._facility.kernel(caller, cwd), read_list, self._facility.version)
+        fault = self._facility.call_fault(_kind(argv))
+        if fault is CallFault.HANG:
+            await _for_ever()
+        broken = _ERRNOS.get(fault, 0) if fault else 0
+        outcome = lfs.start(argv, self._facility.kernel(caller, cwd, broken), read_list, self._facility.version)
         if isinstance(outcome, lfs.Send):
             self._counters["requests"] += 1
-            outcome = outcome.answered(await self._facility.send(outcome.request, caller))
+            error = broken or await self._facility.send(outcome.request, caller)
+            outcome = outcome.answered(error)
+        if fault is CallFault.HANG_AFTER:
+            await _for_ever()
         return [b"done", b"%d" % outcome.exit, outcome.stdout, outcome.stderr]
 
     def _count(self, argv: Sequence[bytes]) -> None:
@@ -164,8 +178,17 @@ def _caller(sock: socket.socket, uid: bytes) -> Caller:
     _, peer, group = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     if uid and peer == os.geteuid():
         return Caller(int(uid), frozenset({int(uid)}))
-    groups = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, 4 * _MOST_GROUPS)
+    groups = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _ROOM_FOR_GROUPS)
     return Caller(peer, frozenset({group, *struct.unpack(f"{len(groups) // 4}i", groups)}))
+
+
+def _kind(argv: Sequence[bytes]) -> str:
+    """Return the kind of call that faults are asked for: the sub-command without its `hsm_`."""
+    return argv[1].removeprefix(b"hsm_").decode("utf-8", "replace") if len(argv) > 1 else ""
+
+
+async def _for_ever() -> None:
+    await asyncio.get_running_loop().create_future()
 
 
 def _content(parts: list[bytes] | None, path: bytes) -> bytes | OSError:
