@@ -63,11 +63,18 @@ class World:
     # ---- files -------------------------------------------------------------------------------------------------
 
     def create(
-        self, size: int, flags: Flags = _NO_FLAGS, *, caller: Caller = ROOT, mode: int = 0o644, fid: Fid | None = None
+        self,
+        size: int,
+        flags: Flags = _NO_FLAGS,
+        *,
+        caller: Caller = ROOT,
+        mode: int = 0o644,
+        mdt: int | None = None,
+        fid: Fid | None = None,
     ) -> Node:
-        """Make a file; resident data takes up space."""
+        """Make a file; resident data takes up space. Without `mdt` the metadata targets take turns."""
         number = next(self._oids)
-        mdt = (number - 1) % self.spec.mdts
+        mdt = (number - 1) % self.spec.mdts if mdt is None else mdt
         made = Fid(_FIRST_SEQUENCE + mdt * _TARGET_SEQUENCES + number // 0x20000, number % 0x20000 + 1)
         node = Node(fid or made, size, flags, mdt=mdt, uid=caller.uid, gid=min(caller.gids, default=0), mode=mode)
         self.nodes[node.fid] = node

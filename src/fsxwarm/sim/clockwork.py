@@ -1,0 +1,43 @@
+"""Lets a world's time pass with an event loop's clock, virtual or real."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fsxwarm.sim.world import World
+
+
+class Clockwork:
+    """Advances `world` on the running loop whenever something of it is due: calls that hang are freed in time."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        world.on_change = self._arm
+        self._arm()
+
+    def now(self) -> float:
+        """The time for the world's methods, in seconds."""
+        return self._loop.time()
+
+    def stop(self) -> None:
+        """Let time stand still."""
+        self.world.on_change = lambda: None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self) -> None:
+        when = self.world.next_event()
+        if self._timer is not None:
+            if when == self._timer.when() and not self._timer.cancelled():
+                return
+            self._timer.cancel()
+            self._timer = None
+        if when is not None:
+            self._timer = self._loop.call_at(when, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self.world.advance(max(self.now(), self.world.next_event() or 0.0))
+        self._arm()
