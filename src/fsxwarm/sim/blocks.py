@@ -37,7 +37,9 @@ def take(path: bytes) -> None:
     """Punch a file to a hole of its size, as a release leaves it; keeps size and times."""
     fd, before = _open(path)
     try:
-        if before.st_size and _libc.fallocate(fd, _KEEP_SIZE | _PUNCH_HOLE, 0, before.st_size):
+        # To the end of the last block: of a part of one only the bytes are zeroed.
+        length = before.st_size + before.st_blksize
+        if before.st_size and _libc.fallocate(fd, _KEEP_SIZE | _PUNCH_HOLE, 0, length):
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), path)
         os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
