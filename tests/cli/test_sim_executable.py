@@ -25,9 +25,15 @@ class Shell:
         self.fsx = fsx
         self.environ = fsx.environ(os.environ)
 
-    def lfs(self, *arguments: str | bytes, **options: object) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(  # type: ignore[call-overload,no-any-return]  # the options are subprocess.run's own
-            ["lfs", *arguments], cwd=self.fsx.mount, env=self.environ, capture_output=True, timeout=PATIENCE, **options
+    def lfs(self, *arguments: str | bytes, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            ["lfs", *arguments],
+            cwd=self.fsx.mount,
+            env=self.environ,
+            capture_output=True,
+            timeout=PATIENCE,
+            input=given,
+            check=False,
         )
 
     def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -216,7 +222,7 @@ def test_archive_then_release_then_restore(sim_fsx: SimFsx) -> None:
 def test_a_file_list_is_read_by_the_client(sim_fsx: SimFsx) -> None:
     shell = Shell(sim_fsx("--files", "2"))
     names = shell.files()
-    done = shell.lfs("hsm_restore", "--filelist", "/dev/stdin", input="\n".join(names).encode())
+    done = shell.lfs("hsm_restore", "--filelist", "/dev/stdin", given="\n".join(names).encode())
     assert (done.returncode, done.stderr) == (0, b"")
     for name in names:
         shell.until(name, "0x00000009")

@@ -45,10 +45,11 @@ class Servers(MetadataServers):
 
 
 class Lustre:
-    def __init__(self, condition: Condition) -> None:
+    def __init__(self, condition: Condition, version: tuple[int, ...] = VERSION) -> None:
         self.condition = condition
+        self.version = version
         self.machine = MemoryMachine(condition.things)
-        spec = WorldSpec(version=VERSION, users_may_restore=condition.others_may_restore)
+        spec = WorldSpec(version=version, users_may_restore=condition.others_may_restore)
         self.world = World(spec)
         for inode in self.machine.files:
             if isinstance(inode.thing, File):
@@ -69,7 +70,7 @@ class Lustre:
         uid = USERS[user]
         caller = Caller(uid, frozenset({uid})) if uid else ROOT
         kernel = LustreClient(self.machine, self.servers, caller, self.condition.cwd)
-        outcome = lfs.start(argv, kernel, self._read_list, VERSION)
+        outcome = lfs.start(argv, kernel, self._read_list, self.version)
         if isinstance(outcome, lfs.Send):
             call = self.servers.send(outcome.request, caller)
             return BLOCKED if call.errno is None else outcome.answered(call.errno)
