@@ -12,6 +12,11 @@ from typing import TypeVar
 
 from fsxwarm.config import Settings
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.lustre.child import Children
+from fsxwarm.lustre.lfs import LfsHsm
+from fsxwarm.lustre.mounts import read_mounts
+from fsxwarm.lustre.tree import HelperTree
+from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.tree import Tree
 
@@ -25,6 +30,11 @@ class App:
     settings: Settings
     tree: Tree
     hsm: Hsm
+
+    def lustre_mounts(self) -> list[bytes]:
+        """Mount points of Lustre clients, in the order of mounting."""
+        mounts = read_mounts(self.settings.mounts)
+        return [mount.path for mount in mounts if is_lustre_client(mount.fstype, mount.source)]
 
 
 def run_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
@@ -49,7 +59,13 @@ async def _run(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
 
 
 async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
-    raise NotImplementedError
+    hsm = LfsHsm(Children(settings.lfs, os.environ, parallel=settings.lfs_parallel, deadline=settings.call_deadline))
+    tree = HelperTree(mounts=settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
+    try:
+        return await work(App(settings, tree, hsm))
+    finally:
+        await hsm.close()
+        await tree.close()
 
 
 def _use_pidfd() -> None:

@@ -57,6 +57,7 @@ def test_without_a_command_the_help_is_shown_and_the_status_is_usage() -> None:
         (["status", "--by-folder", "deep", "/"], "'--by-folder': Input should be a valid integer"),
         (["status", "--by-folder", "-1", "/"], "'--by-folder': Input should be greater than or equal to 0"),
         (["status", "-0", "/"], "--files-from"),
+        (["status", "/", "--include", "[a"], "--include: "),
         (["status", "--files-from", "/nowhere/list"], "/nowhere/list"),
         (["status", "/nowhere/at/all"], "/nowhere/at/all"),
         (["status", "--braces", "/{0..99999}{0..99999}"], "more than 1,000,000 names"),

@@ -14,6 +14,7 @@ from fsxwarm.engine.order import Order
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
+from fsxwarm.model.patterns import compile_globs
 from fsxwarm.ports.tree import Filters, Tree
 
 T = TypeVar("T")
@@ -76,6 +77,9 @@ def select(  # noqa: PLR0913 - the shared options, each once
         raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
     if braces:
         paths = [name for path in paths or () for name in read(expand_braces, path, "--braces")]
+    for option, globs in (("--include", include), ("--exclude", exclude)):
+        for glob in globs or ():
+            read(lambda glob: compile_globs([glob]), glob, option)
     listed = None
     if files_from is not None:
         listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)

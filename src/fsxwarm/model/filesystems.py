@@ -13,6 +13,7 @@ _KNOWN: Final = {
     "fuse.s3fs": "S3 through s3fs",
     "fuse.sshfs": "SSHFS",
     "gpfs": "IBM Storage Scale (GPFS)",
+    "lustre target": "a Lustre server's own target",
     "overlay": "a container's overlay file system",
     "smb3": "a Windows share (SMB)",
     "tmpfs": "tmpfs (memory)",
@@ -37,4 +38,4 @@ def describe(fstype: str, source: str) -> str:
         return "NFS"
     if fstype.startswith("fuse") and source.startswith("mountpoint-s3"):
         return "Mountpoint for Amazon S3"
-    return _KNOWN.get(fstype, fstype or "outside any mounted file system")
+    return _KNOWN.get(fstype, fstype or "a file system that the mount table does not name")
