@@ -1,0 +1,57 @@
+"""The mount table: which file system a path lies on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
+
+
+class Mount(NamedTuple):
+    """One mount, as /proc/self/mounts has it. A Lustre server's own target has `fstype` "lustre target"."""
+
+    source: str
+    path: bytes
+    fstype: str
+
+
+def parse_mounts(table: bytes) -> list[Mount]:
+    """Read a mount table, in the order of mounting.
+
+    /proc/self/mounts calls server targets `lustre` too; their options name the service (`svname=`), a client's do not.
+    """
+    mounts = []
+    for line in table.splitlines():
+        fields = line.split(b" ")
+        if len(fields) < 4:  # noqa: PLR2004 - source, path, type, options
+            continue
+        source, path, fstype, options = fields[:4]
+        kind = fstype.decode("ascii", "replace")
+        if kind == "lustre" and any(option.startswith(b"svname=") for option in options.split(b",")):
+            kind = "lustre target"
+        mounts.append(Mount(_unescape(source).decode("utf-8", "replace"), _unescape(path), kind))
+    return mounts
+
+
+def mount_of(mounts: list[Mount], path: bytes) -> Mount | None:
+    """Find the mount that an absolute path without symlinks lies on: the longest prefix, mounted last."""
+    best: Mount | None = None
+    for mount in mounts:
+        inside = path == mount.path or path.startswith(mount.path.rstrip(b"/") + b"/")
+        if inside and (best is None or len(mount.path) >= len(best.path)):
+            best = mount
+    return best
+
+
+def read_mounts(table: str) -> list[Mount]:
+    """Read the mount table in file `table`; none that can be read is an empty one."""
+    try:
+        return parse_mounts(Path(table).read_bytes())
+    except OSError:
+        return []
+
+
+def _unescape(field: bytes) -> bytes:
+    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), field)
