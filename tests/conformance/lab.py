@@ -106,13 +106,19 @@ class Lab(ABC):
             waited += step
 
     async def until_resident(self, paths: Sequence[bytes]) -> None:
-        """Wait until no file is released any more, as long as there is progress."""
+        """Wait until no file is released any more."""
+        await self.until_all(paths, lambda flags: not flags.released)
+
+    async def until_all(self, paths: Sequence[bytes], wanted: Callable[[Flags], bool]) -> None:
+        """Wait until all files have the wanted flags, as long as there is progress."""
         left = list(paths)
 
         async def progress() -> bool:
             nonlocal left
-            before, left = left, [path for path in left if Flags.RELEASED & await self.flags(path)]
-            return len(left) < len(before) or not left
+            before = len(left)
+            answers = zip(left, await self.hsm.states(left), strict=True)
+            left = [path for path, answer in answers if isinstance(answer, Trouble) or not wanted(answer)]
+            return len(left) < before
 
         while left:
             await self.until(progress)
@@ -206,20 +212,7 @@ class LfsLab(Lab):
         await asyncio.to_thread(_write, paths)
         for some in batches(paths):
             await self.lfs("hsm_archive", *some)
-        left = list(paths)
-
-        async def progress() -> bool:
-            nonlocal left
-            answers = await self.hsm.states(left)
-            before, left = left, [
-                path
-                for path, answer in zip(left, answers, strict=True)
-                if isinstance(answer, Trouble) or not answer & Flags.ARCHIVED
-            ]  # fmt: skip
-            return len(left) < len(before)
-
-        while left:
-            await self.until(progress)
+        await self.until_all(paths, lambda flags: bool(flags & Flags.ARCHIVED))
         await self.until_idle(paths)
         self._stock.ready += paths
 

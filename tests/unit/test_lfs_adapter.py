@@ -155,12 +155,14 @@ async def test_a_killed_process_costs_no_answer(world: World) -> None:
         assert await hsm.states(paths) == [Flags(9)] * 10
 
 
-async def test_one_that_is_killed_alone_is_a_trouble(world: World) -> None:
+async def test_one_that_is_killed_alone_is_asked_once_more(world: World) -> None:
     path = world.put(b"/l/a", "0x00000009")
     (world.folder / "die").touch()
     async with adapter(world) as hsm:
-        (answer,) = await hsm.states([path])
-    assert answer == Trouble(path, errno.EIO, "lfs hsm_state was killed by signal 9 (Killed)")
+        assert await hsm.states([path]) == [Flags(9)]
+        shell(world, "kill -9 $$")
+        assert await hsm.states([path]) == [Trouble(path, errno.EIO, "lfs hsm_state was killed by signal 9 (Killed)")]
+        assert hsm.started == {"hsm_state": 4}
 
 
 async def test_a_failure_that_is_no_files_is_not_asked_for_again(world: World) -> None:

@@ -15,13 +15,10 @@ from fsxwarm.lustre import replies
 from fsxwarm.lustre.replies import Output, parse_actions, parse_released, parse_space, parse_states, parse_version
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import WEDGED_MOVED, Action, Flags, Verb
+from lfs_words import absolute_paths, action_line, actions, errnos, said, state_line, states
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cases.jsonl"
 HERE = b"/mnt/lustre/g/"
-WORDS = (
-    (4, b"released"), (1, b"exists"), (2, b"dirty"), (8, b"archived"),
-    (16, b"never_release"), (32, b"never_archive"), (64, b"lost_from_hsm"),
-)  # fmt: skip
 
 
 def golden(*commands: bytes) -> Iterable[object]:
@@ -141,55 +138,6 @@ def test_actions(text: bytes, action: Action) -> None:
 
 # -- any names, any truth, any cut ------------------------------------------------------------------------------------
 
-pieces = st.sampled_from(
-    [
-        b"a", b"b", b"/l/a", b"/l/b", b"\n", b": ", b": (0x0000000d) released exists archived, archive_id:1",
-        b": (0x0000000d)", b"\n/l/a: (0x00000009)", b": NOOP", b": NOOP\n", b": RESTORE waiting (from 0 to EOF)",
-        b"\xff", b"'", b" ", b"\r", b": No such file or directory", b"can't get hsm state for ",
-        b"can't get hsm action for ",
-    ]
-)  # fmt: skip
-names = st.lists(pieces | st.binary(min_size=1, max_size=6).map(lambda b: b.replace(b"\0", b"\n")), max_size=5)
-paths_ = names.map(lambda parts: b"/l/" + (b"".join(parts) or b"a"))
-errnos = st.sampled_from([errno.ENOENT, errno.EACCES, errno.EIO, errno.ENOTTY])
-
-
-def state_line(path: bytes, flags: int) -> bytes:
-    words = b"".join(b" " + word for bit, word in WORDS if flags & bit)
-    archive = b", archive_id:1" if flags & 1 else b""
-    return b"%s: (0x%08x)%s%s\n" % (path, flags, words, archive)
-
-
-def action_line(path: bytes, action: Action) -> bytes:
-    if action.idle:
-        return path + b": NOOP\n"
-    state = b"running (%d bytes moved)" % action.moved if action.running else b"waiting (from 0 to EOF)"
-    return b"%s: %s %s\n" % (path, action.verb.value.encode(), state)
-
-
-states = st.integers(0, 127).map(Flags)
-actions = st.builds(
-    lambda verb, running, moved: Action(verb, running, moved if running else 0) if verb is not Verb.NONE else Action(),
-    st.sampled_from(Verb),
-    st.booleans(),
-    st.integers(0, WEDGED_MOVED),
-)
-
-
-def said(world: dict[bytes, object], line: Callable[[bytes, object], bytes], word: bytes, *, goes_on: bool) -> Output:
-    """What lfs prints for this truth: up to 2.15 (stops at the first bad file), or from 2.16 on."""
-    stdout, stderr, status = b"", b"", 0
-    for path, truth in world.items():
-        if not isinstance(truth, int) or isinstance(truth, Flags):
-            stdout += line(path, truth)
-            continue
-        quote = b"'" if goes_on and len(path) % 2 else b""  # 2.16 has words of its own, and why not the old ones
-        status = status or truth
-        stderr += b"can't get hsm %s for %s%s%s: %s\n" % (word, quote, path, quote, os.strerror(truth).encode())
-        if not goes_on:
-            break
-    return Output(status, stdout, stderr)
-
 
 def agree(parsed: replies.Parsed[Flags] | replies.Parsed[Action], world: dict[bytes, object]) -> None:
     for path, answer in parsed.known.items():
@@ -200,13 +148,13 @@ def agree(parsed: replies.Parsed[Flags] | replies.Parsed[Action], world: dict[by
             assert answer == world[path]
 
 
-worlds = st.dictionaries(paths_, states | errnos, min_size=1, max_size=8)
-busy_worlds = st.dictionaries(paths_, actions | errnos, min_size=1, max_size=8)
+worlds = st.dictionaries(absolute_paths, states | errnos, min_size=1, max_size=8)
+busy_worlds = st.dictionaries(absolute_paths, actions | errnos, min_size=1, max_size=8)
 
 
 @given(worlds, st.booleans())
 def test_each_state_reported_is_the_truth(world: dict[bytes, object], goes_on: bool) -> None:  # noqa: FBT001 - drawn
-    output = said(world, state_line, b"state", goes_on=goes_on)  # type: ignore[arg-type]  # lines of flags
+    output = said(world, state_line, b"state", goes_on=goes_on)
     parsed = parse_states(list(world), output)
     agree(parsed, world)
     if output.exit == 0 or (not goes_on and b"\n" not in b"".join(world)):
@@ -217,7 +165,7 @@ def test_each_state_reported_is_the_truth(world: dict[bytes, object], goes_on: b
 
 @given(busy_worlds, st.booleans())
 def test_each_action_reported_is_the_truth(world: dict[bytes, object], goes_on: bool) -> None:  # noqa: FBT001 - drawn
-    output = said(world, action_line, b"action", goes_on=goes_on)  # type: ignore[arg-type]  # lines of actions
+    output = said(world, action_line, b"action", goes_on=goes_on)
     parsed = parse_actions(list(world), output)
     agree(parsed, world)
     if output.exit == 0:
@@ -226,7 +174,7 @@ def test_each_action_reported_is_the_truth(world: dict[bytes, object], goes_on: 
 
 @given(worlds)
 def test_up_to_2_15_one_more_process_goes_on_behind_the_bad_file(world: dict[bytes, object]) -> None:
-    output = said(world, state_line, b"state", goes_on=False)  # type: ignore[arg-type]  # lines of flags
+    output = said(world, state_line, b"state", goes_on=False)
     parsed = parse_states(list(world), output)
     if output.exit:
         first = next(i for i, truth in enumerate(world.values()) if not isinstance(truth, Flags))
@@ -240,11 +188,11 @@ def test_a_cut_output_never_gives_a_wrong_state(
     out: int,
     err: int,
 ) -> None:
-    whole = said(world, state_line, b"state", goes_on=goes_on)  # type: ignore[arg-type]  # lines of flags
+    whole = said(world, state_line, b"state", goes_on=goes_on)
     agree(parse_states(list(world), Output(-9, whole.stdout[:out], whole.stderr[:err])), world)
 
 
-@given(st.lists(paths_, min_size=1, max_size=5, unique=True), st.binary(), st.binary(), st.integers(-15, 255))
+@given(st.lists(absolute_paths, min_size=1, max_size=5, unique=True), st.binary(), st.binary(), st.integers(-15, 255))
 def test_any_bytes_are_read_without_a_crash(paths: list[bytes], stdout: bytes, stderr: bytes, status: int) -> None:
     output = Output(status, stdout, stderr)
     for parse in (parse_states, parse_actions, parse_released, replies.parse_marks):
@@ -254,7 +202,7 @@ def test_any_bytes_are_read_without_a_crash(paths: list[bytes], stdout: bytes, s
     parse_space(stdout)
 
 
-@given(st.dictionaries(paths_, st.booleans() | errnos, min_size=1, max_size=6), st.integers(0, 400) | st.none())
+@given(st.dictionaries(absolute_paths, st.booleans() | errnos, min_size=1, max_size=6), st.integers(0, 400) | st.none())
 def test_released_never_says_false_of_a_released_or_bad_file(world: dict[bytes, object], cut: int | None) -> None:
     stdout = b"".join(path + b"\0" for path, truth in world.items() if truth is True)
     bad = {path: truth for path, truth in world.items() if not isinstance(truth, bool)}

@@ -114,7 +114,7 @@ class LfsHsm:
     ) -> list[T | Trouble]:
         """Ask for all paths, each once, again and in smaller groups where an output left something unclear."""
         known: dict[bytes, T | Trouble] = {}
-        stops = 0
+        stops, retried = 0, False
         groups = deque(_split(tuple(dict.fromkeys(paths))))
         while groups:
             group = groups.popleft()
@@ -124,7 +124,10 @@ class LfsHsm:
             rest = tuple(path for path in group if path not in parsed.known)
             if not rest:
                 continue
-            if len(group) == 1 or _fails_altogether(group, output):
+            if output.exit < 0 and len(group) == 1 and not retried:
+                retried = True
+                groups.appendleft(rest)
+            elif len(group) == 1 or _fails_altogether(group, output):
                 known |= {path: Trouble(path, _errno(output), _unclear(command, output)) for path in rest}
             elif parsed.known:
                 stops += parsed.stopped
