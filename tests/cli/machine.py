@@ -42,11 +42,14 @@ class Site:
         done = subprocess.run([self.fsx.lfs, *arguments], capture_output=True, text=True, check=True, timeout=60)
         return done.stdout
 
+    def released(self, path: Path) -> bool:
+        return " released " in self.lfs("hsm_state", path).removeprefix(f"{path}: (")
+
     def restore(self, *paths: Path) -> None:
         """Make files resident, by an ordinary read's wait: until no state says released."""
         self.lfs("hsm_restore", *paths)
         for _ in range(200):
-            if "released" not in self.lfs("hsm_state", *paths).replace(str(self.data), ""):
+            if " released " not in self.lfs("hsm_state", *paths):
                 return
             self.lfs("hsm_action", *paths)
         raise AssertionError("the simulator restores nothing")

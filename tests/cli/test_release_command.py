@@ -25,8 +25,8 @@ def test_what_s3_holds_is_released_and_the_rest_left_alone(site: Site) -> None:
         "pinned": str(pinned),
         "never_archived": str(site.data / "new"),
     }
-    assert "released" in site.lfs("hsm_state", first)
-    assert "released" not in site.lfs("hsm_state", dirty)
+    assert site.released(first)
+    assert not site.released(dirty)
 
 
 def test_without_a_terminal_it_acts_only_when_told(site: Site) -> None:
