@@ -60,7 +60,7 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
     faults = Faults()
     if fail is not None:
         faults.restore.append(share_of_files(read(parse_share, fail, "--fail"), Fault.OBJECT_MISSING, seed=seed))
-    folder = folder.absolute()
+    folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()) and not (folder / "mounts").exists():
         raise FsxwarmError(Kind.USAGE, f"{folder} is not empty and no simulated FSx", hint="name a new folder")
     layout.prepare(folder)

@@ -57,9 +57,13 @@ def main() -> None:
     except OSError as error:
         sys.stderr.write(f"lfs: the simulated FSx in {folder} does not run: {error.strerror}\n")
         sys.exit(error.errno)
+    try:
+        here = os.getcwdb()  # noqa: PTH109 - pathlib costs too much
+    except FileNotFoundError:
+        here = b""  # it was removed: absolute paths still work
     uid = os.environ.get("FSXWARM_SIM_UID", "")
     argv = [b"lfs", *(os.fsencode(word) for word in sys.argv[1:])]
-    answer = _ask(sock, [b"run", os.getcwdb(), uid.encode(), *argv])  # noqa: PTH109 - pathlib costs too much
+    answer = _ask(sock, [b"run", here, uid.encode(), *argv])
     if answer[0] == b"read":
         answer = _ask(sock, _content(answer[1]))
     _write(1, answer[2])

@@ -32,6 +32,9 @@ _INSTANCE: Final = "ffff888131bcc000"
 _FILES: Final = 0x200000402
 _FOLDERS: Final = 0x300000000
 _BATCH: Final = 50
+_GLANCE: Final = 200
+"""Files at rest that are looked at in each sweep."""
+
 _SWEEP: Final = 0.5
 """Seconds between looks at the disk for files in flight that vanished, and between writes of what changed."""
 
@@ -77,6 +80,7 @@ class DiskFsx:
         self._by_identity: dict[bytes, _Seen] = {}
         self._by_fid: dict[Fid, _Seen] = {}
         self._hot: set[Fid] = set()
+        self._round: list[_Seen] = []
         self._last = 0
         self._records = Records(folder / "state.sqlite")
         self.machine = DiskMachine(Mounted(self.top, FSNAME, _INSTANCE), self._fid_of)
@@ -108,11 +112,10 @@ class DiskFsx:
     def send(self, request: Request, caller: Caller) -> asyncio.Future[int]:
         """See `Facility`."""
         answer: asyncio.Future[int] = self._loop.create_future()
-        self._hot.update(fid for fid in request.fids if fid in self._by_fid)
-        for fid in request.fids:  # by FID nobody looked the names up: are the files still there?
-            seen = self._by_fid.get(fid)
-            if seen is not None and self._locate(seen) is None:
-                self._gone(seen)
+        # By FID nobody looked the names up: are the files still there?
+        asked = [self._by_fid[fid] for fid in request.fids if fid in self._by_fid]
+        self._notice_gone(asked)
+        self._hot.update(seen.node.fid for seen in asked if seen.node.fid in self._by_fid)
 
         def come_back(error: int) -> None:
             if not answer.done():
@@ -183,7 +186,7 @@ class DiskFsx:
 
     def _data_changed(self, node: Node, resident: bool) -> None:  # noqa: FBT001 - the world's callback
         seen = self._by_fid[node.fid]
-        if self._locate(seen) is None:
+        if self._lost([seen]):
             self._loop.call_soon(self._gone, seen)
         else:
             self._show(seen, resident=resident)
@@ -192,18 +195,30 @@ class DiskFsx:
     def _show(self, seen: _Seen, *, resident: bool) -> None:
         (blocks.give if resident else blocks.take)(seen.path)
 
-    def _locate(self, seen: _Seen) -> bytes | None:
-        """Find where a file is now: at its old path, or anywhere in the tree; None if it is gone."""
-        if _identity_at(seen.path) != seen.identity:
-            for folder, _, names in os.walk(self.top):
-                for name in names:
-                    path = folder + b"/" + name
-                    other = self._by_identity.get(_identity_at(path) or b"")
-                    if other is not None:
-                        other.path = path
-            if _identity_at(seen.path) != seen.identity:
-                return None
-        return seen.path
+    def _lost(self, files: Iterable[_Seen]) -> list[_Seen]:
+        """Find out which files are gone: neither at their old paths nor, after one walk, anywhere in the tree."""
+        lost = [seen for seen in files if _identity_at(seen.path) != seen.identity]
+        if lost:
+            places = self._places()
+            for seen in lost:
+                seen.path = places.get(seen.identity, seen.path)
+            lost = [seen for seen in lost if seen.identity not in places]
+        return lost
+
+    def _places(self) -> dict[bytes, bytes]:
+        """Walk the tree: identities and where they are."""
+        places: dict[bytes, bytes] = {}
+        for folder, _, names in os.walk(self.top):
+            for name in names:
+                path = folder + b"/" + name
+                identity = _identity_at(path)
+                if identity is not None:
+                    places[identity] = path
+        return places
+
+    def _notice_gone(self, files: Iterable[_Seen]) -> None:
+        for seen in self._lost(files):
+            self._gone(seen)
 
     def _gone(self, seen: _Seen) -> None:
         if self._by_identity.pop(seen.identity, None) is not None:
@@ -213,27 +228,33 @@ class DiskFsx:
             self._records.forget(seen.identity)
 
     def _sweep(self) -> None:
-        """Notice what vanished while in flight, and write down what changed."""
-        for fid in list(self._hot):
-            seen = self._by_fid.get(fid)
-            if seen is not None and self._locate(seen) is None:
-                self._gone(seen)
+        """Notice what vanished, files in flight first of all, and write down what changed."""
+        self._notice_gone([self._by_fid[fid] for fid in self._hot])
+        self._notice_gone(self._some())
         self._keep(self._by_fid[fid] for fid in self._hot)
         self._hot = {fid for fid in self._hot if self._by_fid[fid].node.verb is not Verb.NONE}
         self._sweeper = self._loop.call_later(_SWEEP, self._sweep)
+
+    def _some(self) -> list[_Seen]:
+        """A few files, others each time, round and round."""
+        if not self._round:
+            self._round = list(self._by_fid.values())
+        some, self._round = self._round[:_GLANCE], self._round[_GLANCE:]
+        return [seen for seen in some if seen.node.fid in self._by_fid]
 
     # ---- memory ------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
         waiting = []
+        places = self._places()
         for record in list(self._records):
-            if _identity_at(record.path) != record.identity:
-                self._records.forget(record.identity)
-                continue
-            found = os.lstat(record.path)
             fid = Fid(record.seq, record.oid)
             self._last = max(self._last, fid.oid)
-            seen = self._add(fid, record.identity, record.path, found, Flags(record.flags))
+            path = places.get(record.identity)
+            if path is None:
+                self._records.forget(record.identity)
+                continue
+            seen = self._add(fid, record.identity, path, os.lstat(path), Flags(record.flags))
             seen.node.archive_id = record.archive_id
             seen.node.size, seen.mtime_ns = record.size, record.mtime_ns
             if record.verb == Verb.RESTORE.value:

@@ -154,8 +154,10 @@ class LustreClient(Generic[N]):
         self.names.create(folder, name, self.caller)
 
     def _find(self, path: bytes, *, follow: bool = True) -> N:
-        here = lookup.resolve(self.names, self.names.root, self.cwd, ROOT)
-        return lookup.resolve(self.names, here, path, self.caller, follow=follow)
+        start = self.names.root
+        if not path.startswith(b"/"):  # the caller is in its folder, whether it may go there now or not
+            start = lookup.resolve(self.names, start, self.cwd, ROOT)
+        return lookup.resolve(self.names, start, path, self.caller, follow=follow)
 
     def _open(self, path: bytes) -> Fid:
         """open(O_RDONLY | O_NONBLOCK), then an ioctl that only a file on Lustre knows."""

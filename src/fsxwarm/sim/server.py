@@ -74,14 +74,13 @@ class Server:
 
     async def serve(self, listening: Callable[[], None]) -> None:
         """Listen on `sim.sock` in the folder, call `listening`, serve until stopped."""
-        sock = _listen(self._folder)
+        server = await asyncio.start_unix_server(self._connected, sock=_listen(self._folder))
         try:
-            server = await asyncio.start_unix_server(self._connected, sock=sock)
-            async with server:
-                listening()
-                await self.stopped.wait()
+            listening()
+            await self.stopped.wait()
         finally:
             (self._folder / "sim.sock").unlink(missing_ok=True)
+            server.close()
             for task in self._conversations:
                 task.cancel()
             await asyncio.gather(*self._conversations, return_exceptions=True)
@@ -152,7 +151,7 @@ class Server:
             if control is None:
                 return {"error": f"no such control message; there are {', '.join(sorted(self._controls))}"}
             return control(fields)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             return {"error": f"{type(error).__name__}: {error}"}
 
     def _shutdown(self, _: Mapping[str, Any]) -> dict[str, Any]:
