@@ -109,7 +109,7 @@ class Children:
         return output
 
     async def close(self) -> None:
-        """Kill all that is alive and wait until it is gone, for `grace` seconds at most."""
+        """Kill all that is alive and wait a moment until it is gone: what hangs in the kernel stays, and dies there."""
         if self._beginning:
             await asyncio.wait(self._beginning)
         for child in self._alive:
@@ -117,7 +117,7 @@ class Children:
             child.shut_pipes()
         ends = [child.ended for child in self._alive]
         if ends:
-            await asyncio.wait(ends, timeout=self._grace)
+            await asyncio.wait(ends, timeout=min(self._grace, 1.0))
         for child in tuple(self._alive):
             child.forget()
 
