@@ -19,6 +19,7 @@ from golden.conditions import (
     File,
     Folder,
     G,
+    Link,
     Special,
     Thing,
     archived,
@@ -70,8 +71,13 @@ BAD: list[tuple[bytes, int]] = [
     (b"/etc/hostname", errno.ENOTTY),
     (b"x" * 256, errno.ENAMETOOLONG),
     (b"", errno.ENOENT),
+    (b"loop", errno.ELOOP),
+    (b"folder/", errno.ENOTTY),
+    (b"a/", errno.ENOTDIR),
+    (b"x/" * 2048, errno.ENAMETOOLONG),
+    (b"folder/../missing", errno.ENOENT),
 ]
-FILES = folder(a=archived, b=released, c=dirty, folder=Folder(), fifo=Special("p"))
+FILES = folder(a=archived, b=released, c=dirty, folder=Folder(), fifo=Special("p"), loop=Link(b"loop"))
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -195,4 +201,41 @@ def test_find_tests_types_and_depth() -> None:
     assert run(condition, b"find", b".", b"!", b"-type", b"d").stdout == b"./f\n./d/g\n./d/e/h\n./p\n"
     assert run(condition, b"find", b".", b"-maxdepth", b"2", b"-L", b"released").stdout == b"./d/g\n"
     assert run(condition, b"find", b"--type", b"p", b".", b"-print0").stdout == b"./p\0"
+    assert run(condition, b"find", b".", b"-name", b"[gh]").stdout == b"./d/g\n./d/e/h\n"
+    assert run(condition, b"find", b".", b"-type", b"f", b"!", b"-name", b"g*").stdout == b"./f\n./d/e/h\n"
     assert run(condition, b"find", b"nowhere", b"f").exit == errno.ENOENT
+
+
+@pytest.mark.parametrize(
+    ("mount", "stderr"),
+    [
+        (b"/etc", b"Cannot send HSM request (use of /etc): No such device\n"),
+        (
+            b"/gone",
+            (
+                b"Could not find path '/gone': No such file or directory\n"
+                b"Cannot send HSM request (use of /gone): No such device\n"
+            ),
+        ),
+    ],
+)
+def test_a_request_by_fid_needs_a_lustre_mount(mount: bytes, stderr: bytes) -> None:
+    outcome = run(FILES, b"hsm_restore", b"--mntpath", mount, b"[0x200000402:0x1:0x0]")
+    assert outcome == Outcome(b"", stderr, errno.ENODEV)
+
+
+@pytest.mark.parametrize("fid", [b"[0x200000402:0x7:0x0]", b"0x200000402:0x7:0x0", b"0x200000402:7:0"])
+def test_fids_are_read_with_or_without_brackets(fid: bytes) -> None:
+    condition = folder(f=File(RELEASED, fid="[0x200000402:0x7:0x0]"))
+    assert run(condition, b"hsm_restore", b"--mntpath", b"/mnt/lustre", fid) == Outcome(b"", b"", 0)
+
+
+@pytest.mark.parametrize("text", [b"f", b"", b"20g:0xa:0x0", b"0x1:0x2", b"[0x1:0x2:0x3]x", b"0x1:0x2:0x3:0x4"])
+def test_what_is_no_fid_is_refused(text: bytes) -> None:
+    outcome = run(FILES, b"hsm_restore", b"--mntpath", b"/mnt/lustre", text)
+    assert outcome == Outcome(b"", b"hsm: '%b' is not a valid FID\n" % text, errno.EINVAL)
+
+
+def test_the_first_bad_option_is_the_one_complained_of() -> None:
+    outcome = run(FILES, b"hsm_restore", b"-a", b"1", b"--nosuch", b"b")
+    assert outcome.stderr.startswith(b"error: -a is supported only when archiving or removing\n")

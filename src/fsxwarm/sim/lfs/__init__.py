@@ -1,7 +1,7 @@
 """The `lfs` command over a simulated Lustre client: the same bytes and exit statuses as the real one.
 
 Simulated: hsm_state, hsm_action, hsm_set, hsm_clear, hsm_archive, hsm_restore, hsm_release, hsm_cancel,
-find (-type, -L, -maxdepth, -print0, `!`), df PATH, path2fid, getname, getstripe -L, setstripe FILE, --version.
+find (-name, -type, -L, -maxdepth, -print0, `!`), df PATH, path2fid, getname, getstripe -L, setstripe FILE, --version.
 Not simulated: other sub-commands and options, the usage texts behind their first line.
 """
 

@@ -1,8 +1,9 @@
-"""`lfs find`: the tests by type and layout, walked as liblustreapi's semantic traversal does."""
+"""`lfs find`: the tests by name, type and layout, walked as liblustreapi's semantic traversal does."""
 
 from __future__ import annotations
 
 import errno
+import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,8 +13,8 @@ from fsxwarm.sim.lfs.kernel import Kernel, Kind
 from fsxwarm.sim.lfs.outcome import Outcome, Output, UsageError, number, strerror
 
 _FIND: Final = Spec(
-    short={"0": False, "P": False, "p": False, "t": True, "L": True, "D": True, "z": False},
-    long={"print0": "0", "print": "P", "type": "t", "layout": "L", "maxdepth": "D", "lazy": "z"},
+    short={"0": False, "P": False, "p": False, "t": True, "n": True, "L": True, "D": True, "z": False},
+    long={"print0": "0", "print": "P", "type": "t", "name": "n", "layout": "L", "maxdepth": "D", "lazy": "z"},
     single_dash=True,
     in_order=True,
 )
@@ -30,6 +31,8 @@ class _Query:
     kind_negated: bool = False
     layout: bytes | None = None
     layout_negated: bool = False
+    name: bytes | None = None
+    name_negated: bool = False
     depth: int | None = None
     end: bytes = b"\n"
 
@@ -78,6 +81,8 @@ def _query(options: Sequence[Option]) -> _Query:
             query.kind, query.kind_negated = _kind(option.value), negated
         elif option.letter == "L":
             query.layout, query.layout_negated = _layout(option.value), negated
+        elif option.letter == "n":
+            query.name, query.name_negated = option.value, negated
         elif option.letter == "D":
             query.depth = int(option.value) if option.value.isdigit() else 0
         elif option.letter == "0":
@@ -145,6 +150,10 @@ class _Search:
 
     def _test(self, path: bytes, kind: Kind, *, lustre: bool) -> None:
         query = self.query
+        if query.name is not None:
+            matches = fnmatch.fnmatchcase(path.rpartition(b"/")[2], query.name)
+            if matches is query.name_negated:
+                return
         if query.kind is not None and (kind is query.kind) is query.kind_negated:
             return
         if query.layout is not None:

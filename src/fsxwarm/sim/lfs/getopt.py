@@ -34,18 +34,19 @@ class Option(NamedTuple):
 
 
 class BadOptionError(Exception):
-    """An unknown or ambiguous option, or one without its argument; `named` is what `lfs` names in its message."""
+    """An unknown or ambiguous option, or one without its argument.
 
-    def __init__(self, named: bytes) -> None:
+    `named` is what `lfs` names in its message, `before` are the options that stand before it.
+    """
+
+    def __init__(self, named: bytes, before: Sequence[Option] = ()) -> None:
         super().__init__(named)
         self.named = named
+        self.before = before
 
 
 def parse(spec: Spec, argv: Sequence[bytes]) -> tuple[list[Option], list[bytes]]:
-    """Split `argv` (the sub-command's name first) into its options and the operands after them.
-
-    Raises `BadOptionError`. Options met before it are lost, as nothing but the message follows in `lfs`.
-    """
+    """Split `argv` (the sub-command's name first) into its options and operands. Raises `BadOptionError`."""
     return _Parser(spec, list(argv)).run()
 
 
@@ -101,15 +102,15 @@ class _Parser:
         self.index += 1
         letters = self._candidates(name)
         if len(letters) != 1:
-            raise BadOptionError(word)
+            raise BadOptionError(word, self.options)
         letter = letters.pop()
         if not self.spec.short[letter]:
             if equals:
-                raise BadOptionError(word)
+                raise BadOptionError(word, self.options)
             value = b""
         elif not equals:
             if self.index >= len(self.argv):
-                raise BadOptionError(word)
+                raise BadOptionError(word, self.options)
             value = self.argv[self.index]
             self.index += 1
         self.options.append(Option(letter, value))
@@ -119,7 +120,7 @@ class _Parser:
             letter = chr(word[position])
             rest = word[position + 1 :]
             if letter not in self.spec.short:
-                raise BadOptionError(self._named(rest))
+                raise BadOptionError(self._named(rest), self.options)
             if self.spec.short[letter]:
                 self._argument(letter, rest)
                 return
@@ -144,4 +145,4 @@ class _Parser:
             self.index += 1
             self.options.append(Option(letter, self.argv[self.index - 1]))
         else:
-            raise BadOptionError(self.argv[self.index - 1])
+            raise BadOptionError(self.argv[self.index - 1], self.options)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fsxwarm.model.hsm import Verb
-from fsxwarm.sim.lfs.getopt import BadOptionError, Spec, parse
+from fsxwarm.sim.lfs.getopt import BadOptionError, Option, Spec, parse
 from fsxwarm.sim.lfs.kernel import Fid, Kernel, Kind, Request
 from fsxwarm.sim.lfs.outcome import Outcome, Output, UsageError, number, strerror
 
@@ -30,7 +30,8 @@ _REQUEST: Final = Spec(
     short={"l": True, "D": True, "a": True, "m": True, "h": False},
     long={"filelist": "l", "data": "D", "archive": "a", "mntpath": "m", "help": "h"},
 )
-_FID: Final = re.compile(rb"\[?(?:0x)?([0-9a-f]+):(?:0x)?([0-9a-f]+):(?:0x)?([0-9a-f]+)\]?", re.IGNORECASE)
+_NUMBER: Final = rb"(0x[0-9a-f]{1,16}|0[0-7]{0,21}|[1-9][0-9]{0,19})"
+_FID: Final = re.compile(rb"\[?%b:%b:%b\]?" % (_NUMBER, _NUMBER, _NUMBER), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def request(argv: Sequence[bytes], kernel: Kernel, read_list: ReadList) -> Outco
         return output.exit(refused.status)
     named = options.mount if options.mount is not None else items.first
     if named is None:
-        return _nothing_named()
+        return _no_mount(b"(null)", errno.EINVAL)  # as glibc prints a null pointer, and realpath refuses one
     body = Request(
         verb=VERBS[argv[0].decode()],
         fids=tuple(items.fids),
@@ -104,12 +105,9 @@ def request(argv: Sequence[bytes], kernel: Kernel, read_list: ReadList) -> Outco
         data_size=options.data_size,
     )
     try:
-        mount = kernel.mounted(named).path
+        return Send(kernel.mounted(named).path, body, named)
     except OSError as error:
-        output = Output()
-        output.complain(_cannot_send(named, number(error)))
-        return output.exit(number(error))
-    return Send(mount, body, named)
+        return _no_mount(named, None if number(error) == errno.ENOTTY else number(error))
 
 
 def _parse(argv: Sequence[bytes]) -> tuple[_Options, list[bytes]]:
@@ -118,13 +116,10 @@ def _parse(argv: Sequence[bytes]) -> tuple[_Options, list[bytes]]:
     try:
         options, paths = parse(_REQUEST, argv)
     except BadOptionError as error:
+        _refuse_options(argv[0], error.before)
         raise UsageError(b"lfs: unrecognized option '%b'" % error.named) from error
+    _refuse_options(argv[0], options)
     found = {option.letter: option.value for option in options}
-    for option in options:
-        if option.letter == "h":
-            raise UsageError
-        if option.letter == "a" and VERBS[argv[0].decode()] is not Verb.ARCHIVE:
-            raise UsageError(b"error: -a is supported only when archiving or removing")
     archive = found.get("a", b"0")
     return _Options(
         filelist=found.get("l"),
@@ -132,6 +127,15 @@ def _parse(argv: Sequence[bytes]) -> tuple[_Options, list[bytes]]:
         archive_id=int(archive) if archive.isdigit() else 0,
         data_size=len(found.get("D", b"")),
     ), paths
+
+
+def _refuse_options(command: bytes, options: Sequence[Option]) -> None:
+    """Stop at the first option that asks for help or that this sub-command does not take."""
+    for option in options:
+        if option.letter == "h":
+            raise UsageError
+        if option.letter == "a" and VERBS[command.decode()] is not Verb.ARCHIVE:
+            raise UsageError(b"error: -a is supported only when archiving or removing")
 
 
 class _Items:
@@ -163,15 +167,20 @@ class _Items:
         try:
             return self.kernel.path2fid(path)
         except OSError as error:
-            raise _RefusedError(
-                b"Cannot read FID of %b: %b" % (path, strerror(number(error))), number(error)
-            ) from error
+            raise _refused(b"Cannot read FID of " + path, error) from error
 
 
 def parse_fid(text: bytes) -> Fid | None:
-    """Read a FID such as `[0x200000402:0xa:0x0]`, brackets or not; None if it is none."""
+    """Read a FID such as `[0x200000402:0xa:0x0]`, brackets or not, as strtoull does; None if it is none."""
     match = _FID.fullmatch(text)
-    return Fid(*(int(part, 16) for part in match.groups())) if match else None
+    return Fid(*map(_strtoull, match.groups())) if match else None
+
+
+def _strtoull(text: bytes) -> int:
+    """Read a number in C's notation: 0x is hexadecimal, 0 octal, all else decimal."""
+    if text[:2].lower() == b"0x":
+        return int(text, 16)
+    return int(text, 8 if text.startswith(b"0") else 10)
 
 
 def _parse_fid(text: bytes) -> Fid:
@@ -188,19 +197,19 @@ def _lines(read_list: ReadList, path: bytes) -> list[bytes]:
     except IsADirectoryError:
         return []
     except OSError as error:
-        raise _RefusedError(
-            b"Cannot read the file list %b: %b" % (path, strerror(number(error))), number(error)
-        ) from error
+        raise _refused(b"Cannot read the file list " + path, error) from error
     lines = content.split(b"\n")
     if not lines[-1]:
         lines.pop()
     return [line.split(b"\0")[0] for line in lines]
 
 
-def _nothing_named() -> Outcome:
+def _no_mount(named: bytes, unresolved: int | None) -> Outcome:
+    """No Lustre mount is found for the name; `unresolved` is why it has no real path, if it has none."""
     output = Output()
-    output.complain(b"Could not find path '(null)': " + strerror(errno.EINVAL))
-    output.complain(_cannot_send(b"(null)", errno.ENODEV))
+    if unresolved is not None:
+        output.complain(b"Could not find path '%b': %b" % (named, strerror(unresolved)))
+    output.complain(_cannot_send(named, errno.ENODEV))
     return output.exit(errno.ENODEV)
 
 
