@@ -1,7 +1,8 @@
 """What the conformance suite needs of a back end: an Hsm, a Tree, and files in every state to look at.
 
 A lab is cheap to ask for files: they come from a stock that was archived in one go (on a real Lustre an archive or a
-restore may take the coordinator ten seconds to begin), and are renamed into the folder of the test.
+restore may take the coordinator ten seconds to begin), and are renamed into the folder of the test. All of the stock
+is on one metadata target, as files of one folder are: with several, each deals with its own part of a request.
 """
 
 from __future__ import annotations

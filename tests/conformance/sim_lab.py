@@ -22,7 +22,7 @@ class SimLab(Lab):
     folder = b"/fsx/lab"
 
     def __init__(self) -> None:
-        world = World(WorldSpec(latency=0.01))
+        world = World(WorldSpec(latency=0.01, mdts=1))
         self._clockwork = Clockwork(world)
         self._names = VirtualNamespace(world, self.mount)
         self._names.make_folder(self.folder)
