@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -314,3 +316,54 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     )
     assert done.returncode == 2
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_second_server_on_the_same_folder_is_refused(sim_fsx: SimFsx) -> None:
+    shell = Shell(sim_fsx("--files", "1"))
+    second = subprocess.run(
+        [sys.executable, "-m", "fsxwarm", "sim", str(shell.fsx.folder)], capture_output=True, text=True, check=False
+    )
+    assert (second.returncode, "already" in second.stderr) == (2, True)
+    assert shell.state(shell.files()[0]) == "0x0000000d"
+
+
+def test_after_a_crash_the_states_are_there_and_the_old_socket_is_in_nobodys_way(tmp_path: Path) -> None:
+    folder = tmp_path / "fsx"
+    command = [sys.executable, "-m", "fsxwarm", "sim", str(folder), "--files", "1", "--latency", "0ms"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert any(line.startswith("READY") for line in server.stdout)
+        shell = Shell(SimulatedFsx(folder))
+        name = shell.files()[0]
+        shell.lfs("hsm_restore", name)
+        shell.until(name, "0x00000009")
+        server.kill()
+    assert (folder / "sim.sock").exists()
+    with start(folder):
+        assert shell.state(name) == "0x00000009"
+
+
+PYTHON_FOR_ALL = shutil.which("python3", path="/usr/bin:/bin")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(PYTHON_FOR_ALL is None, reason="nobody else can run this Python")
+def test_the_callers_rights_are_those_of_its_process() -> None:
+    with tempfile.TemporaryDirectory() as top:
+        Path(top).chmod(0o755)
+        with start(Path(top) / "fsx", "--files", "1") as fsx:
+            shell = Shell(fsx)
+            name = shell.files()[0]
+            (fsx.mount / name).chmod(0o600)
+            asked = subprocess.run(
+                [PYTHON_FOR_ALL or "", "-I", "-S", str(fsx.lfs), "hsm_state", name],
+                cwd=fsx.mount,
+                env={**shell.environ, "FSXWARM_SIM_UID": "0"},
+                user=65534,
+                group=65534,
+                extra_groups=[],
+                capture_output=True,
+                check=False,
+            )
+            assert (asked.returncode, asked.stderr[-19:]) == (13, b": Permission denied\n"[-19:])
+            assert shell.state(name) == "0x0000000d"

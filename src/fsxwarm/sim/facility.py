@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,12 +26,12 @@ from fsxwarm.sim.metadata import MetadataServers
 from fsxwarm.sim.mounted import LustreClient
 from fsxwarm.sim.nodes import Node
 from fsxwarm.sim.records import Record, Records
-from fsxwarm.sim.server import Control, Server
+from fsxwarm.sim.requests import make_fid
+from fsxwarm.sim.server import Control, Server, listen
 from fsxwarm.sim.spec import WorldSpec
 from fsxwarm.sim.world import World
 
 _INSTANCE: Final = "ffff888131bcc000"
-_FILES: Final = 0x200000402
 _FOLDERS: Final = 0x300000000
 _BATCH: Final = 50
 _GLANCE: Final = 200
@@ -143,7 +145,7 @@ class DiskFsx:
             identity = blocks.identity(path)
             seen = self._by_identity.get(identity)
             if seen is None:
-                fid = self._next_fid()
+                fid = self._next_fid(path)
             else:
                 fid = seen.node.fid
                 self.world.unlink(seen.node, self.clock())
@@ -161,7 +163,7 @@ class DiskFsx:
         identity = blocks.identity(path)
         seen = self._by_identity.get(identity)
         if seen is None:
-            seen = self._add(self._next_fid(), identity, path, found, Flags(0))
+            seen = self._add(self._next_fid(path), identity, path, found, Flags(0))
             self._keep([seen])
         node = seen.node
         node.uid, node.gid, node.mode = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
@@ -172,14 +174,15 @@ class DiskFsx:
             self._hot.add(node.fid)
         return node.fid
 
-    def _next_fid(self) -> Fid:
+    def _next_fid(self, path: bytes) -> Fid:
+        """Make a FID: files below one folder of the top belong to one metadata target, as on Lustre."""
         self._last += 1
-        return Fid(_FILES, self._last)
+        top = path[len(self.top) + 1 :].partition(b"/")[0]
+        return make_fid(zlib.crc32(top) % self.world.spec.mdts, self._last)
 
     def _add(self, fid: Fid, identity: bytes, path: bytes, found: os.stat_result, flags: Flags) -> _Seen:
         caller = Caller(found.st_uid, frozenset({found.st_gid}))
         node = self.world.create(found.st_size, flags, caller=caller, mode=stat.S_IMODE(found.st_mode), fid=fid)
-        node.mdt = fid.oid % self.world.spec.mdts
         seen = _Seen(node, identity, path, found.st_mtime_ns)
         self._by_identity[identity] = self._by_fid[fid] = seen
         return seen
@@ -296,15 +299,12 @@ async def run_server(
 
     If it knows no file yet, `files` released ones are made first. `listening` is called once clients may come.
     """
-    fsx = DiskFsx(folder, spec, faults)
-    try:
+    with listen(folder) as sock, contextlib.closing(DiskFsx(folder, spec, faults)) as fsx:
         if fsx.empty:
             made = fill(folder / "mnt", files, sizes, seed=seed, now=time.time())
             fsx.adopt((os.fsencode(path) for path in made), Flags.EXISTS | Flags.ARCHIVED | Flags.RELEASED)
-        server = Server(folder, fsx)
+        server = Server(fsx)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.stopped.set)
-        await server.serve(listening)
-    finally:
-        fsx.close()
+        await server.serve(sock, listening)

@@ -14,10 +14,11 @@ import os
 import socket
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.sim import lfs, wire
 from fsxwarm.sim.calls import Caller
 from fsxwarm.sim.faults import CallFault
@@ -60,8 +61,7 @@ class Facility(Protocol):
 class Server:
     """Answers calls and control messages until `stopped` is set."""
 
-    def __init__(self, folder: Path, facility: Facility) -> None:
-        self._folder = folder
+    def __init__(self, facility: Facility) -> None:
         self._facility = facility
         self._counters: Counter[str] = Counter()
         self._conversations: set[asyncio.Task[None]] = set()
@@ -72,14 +72,13 @@ class Server:
             "shutdown": self._shutdown,
         }
 
-    async def serve(self, listening: Callable[[], None]) -> None:
-        """Listen on `sim.sock` in the folder, call `listening`, serve until stopped."""
-        server = await asyncio.start_unix_server(self._connected, sock=_listen(self._folder))
+    async def serve(self, sock: socket.socket, listening: Callable[[], None]) -> None:
+        """Take calls on a socket, call `listening`, serve until stopped."""
+        server = await asyncio.start_unix_server(self._connected, sock=sock)
         try:
             listening()
             await self.stopped.wait()
         finally:
-            (self._folder / "sim.sock").unlink(missing_ok=True)
             server.close()
             for task in self._conversations:
                 task.cancel()
@@ -159,17 +158,26 @@ class Server:
         return {}
 
 
-def _listen(folder: Path) -> socket.socket:
-    """Bind by the folder's descriptor: a socket's path may have 107 bytes, a folder's many more."""
+@contextlib.contextmanager
+def listen(folder: Path) -> Iterator[socket.socket]:
+    """Bind `sim.sock` in a folder, and remove it at the end. FsxwarmError USAGE when a server has it already."""
+    path = folder / "sim.sock"
+    # By the folder's descriptor: a socket's path may have 107 bytes, a folder's many more.
     where = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    address = f"/proc/self/fd/{where}/sim.sock"
     try:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        (folder / "sim.sock").unlink(missing_ok=True)
-        sock.bind(f"/proc/self/fd/{where}/sim.sock")
-        (folder / "sim.sock").chmod(0o666)  # as any user may call lfs; who it is, the kernel tells
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            if path.exists() and sock.connect_ex(address) == 0:
+                raise FsxwarmError(Kind.USAGE, f"a simulated FSx runs in {folder} already", hint="name another folder")
+            path.unlink(missing_ok=True)
+            sock.bind(address)
+            path.chmod(0o666)  # as any user may call lfs; who it is, the kernel tells
+            try:
+                yield sock
+            finally:
+                path.unlink(missing_ok=True)
     finally:
         os.close(where)
-    return sock
 
 
 def _caller(sock: socket.socket, uid: bytes) -> Caller:
