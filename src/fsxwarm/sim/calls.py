@@ -21,13 +21,17 @@ ROOT = Caller()
 
 
 class Call:
-    """One request of a client. `errno` is None while it hangs; `blocked_on` is the file it hangs on."""
+    """One request of a client. `errno` is None while it hangs; `blocked_on` is the file it hangs on.
+
+    `left` are the items still to be dealt with, `refused` the first refusal so far.
+    """
 
     def __init__(self, verb: Verb, nodes: Sequence[Node], caller: Caller) -> None:
         self.verb = verb
         self.left = deque(nodes)
         self.caller = caller
         self.errno: int | None = None
+        self.refused = 0
         self.blocked_on: Node | None = None
         self._then: list[Callable[[int], None]] = []
 

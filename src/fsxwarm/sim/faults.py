@@ -19,7 +19,9 @@ class Fault(StrEnum):
     BUCKET_MISSING = "bucket missing"
     DISK_FULL = "disk full"
     STUCK = "stuck"
-    """Running for ever, without a byte."""
+    """Its agent dies at once: running for ever, without a byte."""
+    DIES = "dies"
+    """Its agent dies in the middle: running for ever, half of its bytes moved."""
     WEDGED = "wedged"
     """Counted as running, never sent."""
 
@@ -40,7 +42,11 @@ class Faults:
     """Asked at each point where something can go wrong. Give it rules; a rule that returns None lets it pass.
 
     `restore` rules see the file whose transfer is about to begin and how often it was tried before; `call` rules see
-    the kind of call (`state`, `action`, `restore`, `release`, `cancel`, `stat`) and the time.
+    the kind of call (`state`, `action`, `find`, `restore`, `release`, `cancel`, `pin`, `space`, `version`, `resolve`,
+    `walk`, `stat`; in process also `file`, one file of a look, which EIO alone can befall) and the time.
+
+    What befalls the servers as a whole is the world's: `set_control`, `stop_coordinators`, `set_agents`, `kill_agents`,
+    `freeze_agents`; `World.at` puts it into a schedule.
     """
 
     restore: list[Callable[[Node, int], Fault | None]] = field(default_factory=list)
@@ -65,3 +71,23 @@ def share_of_files(
         return fault if chosen and tried < tries else None
 
     return rule
+
+
+def files(wanted: Callable[[Node], bool], fault: Fault, *, tries: int = 10**9) -> Callable[[Node, int], Fault | None]:
+    """A rule: the files that are `wanted` have this fault for their first `tries` tries."""
+    return lambda node, tried: fault if tried < tries and wanted(node) else None
+
+
+def share_of_calls(
+    share: float, fault: CallFault, *, kinds: frozenset[str], seed: int = 0
+) -> Callable[[str, float], CallFault | None]:
+    """A rule: each call of these kinds has this fault with this chance (0 to 1); the same seed, the same sequence."""
+    chance = random.Random(seed)  # noqa: S311 - chance, not secrets
+    return lambda kind, _: fault if kind in kinds and chance.random() < share else None
+
+
+def calls_between(
+    start: float, end: float, fault: CallFault, *, kinds: frozenset[str]
+) -> Callable[[str, float], CallFault | None]:
+    """A rule: calls of these kinds have this fault from `start` to `end` (seconds)."""
+    return lambda kind, now: fault if kind in kinds and start <= now < end else None

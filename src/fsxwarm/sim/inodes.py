@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from fsxwarm.sim.lfs.kernel import Fid, Kind, Mounted
 from fsxwarm.sim.nodes import Node
@@ -81,10 +81,24 @@ class LustreFile:
         return -(-node.size // _BLOCK)
 
 
-class Folder:
-    """A folder. It knows its own name and the folder above; the topmost has none above."""
+class Owner(NamedTuple):
+    """Whose a folder is, and its permission bits."""
 
-    __slots__ = ("dev", "entries", "gid", "ino", "mode", "mount", "name", "parent", "uid")
+    uid: int = 0
+    gid: int = 0
+    mode: int = 0o755
+
+
+ROOTS: Final = Owner()
+
+
+class Folder:
+    """A folder. It knows its own name and the folder above; the topmost has none above.
+
+    `mdt` is the metadata target that new files in it belong to, as on Lustre.
+    """
+
+    __slots__ = ("dev", "entries", "gid", "ino", "mdt", "mode", "mount", "name", "parent", "uid")
     kind = Kind.FOLDER
     target = b""
 
@@ -95,18 +109,16 @@ class Folder:
         dev: int,
         ino: int,
         mount: Mounted | None,
-        uid: int = 0,
-        gid: int = 0,
-        mode: int = 0o755,
+        owner: Owner = ROOTS,
+        mdt: int = 0,
     ) -> None:
+        self.mdt = mdt
+        self.uid, self.gid, self.mode = owner
         self.name = name
         self.parent = parent
         self.dev = dev
         self.ino = ino
         self.mount = mount
-        self.uid = uid
-        self.gid = gid
-        self.mode = mode
         self.entries: dict[bytes, Inode] = {}
 
     @property

@@ -13,7 +13,7 @@ from typing import Final
 from fsxwarm.model.hsm import Flags
 from fsxwarm.sim import lookup
 from fsxwarm.sim.calls import ROOT, Call, Caller
-from fsxwarm.sim.inodes import LOCAL_DEV, LUSTRE_DEV, Folder, Inode, LustreFile, Other
+from fsxwarm.sim.inodes import LOCAL_DEV, LUSTRE_DEV, Folder, Inode, LustreFile, Other, Owner
 from fsxwarm.sim.lfs.kernel import Kind, Mounted
 from fsxwarm.sim.world import World
 
@@ -27,6 +27,7 @@ class VirtualNamespace:
         self.world = world
         self.source = source
         self._inos = itertools.count(2)
+        self._turn = -1
         self._top = Folder(b"", None, LOCAL_DEV, next(self._inos), None)
         self._mounted = Mounted(mount, source.rpartition("/")[2], "ffff888131bcc000")
         for path in (b"/proc", b"/tmp", mount.rpartition(b"/")[0] or b"/"):
@@ -69,7 +70,7 @@ class VirtualNamespace:
             raise lookup.failure(errno.ENOTDIR, name)
         if name in folder.entries:
             raise lookup.failure(errno.EEXIST, name)
-        node = self.world.create(0, caller=Caller(caller.uid, caller.gids))
+        node = self.world.create(0, caller=Caller(caller.uid, caller.gids), mdt=folder.mdt)
         folder.entries[name] = LustreFile(node, self._mounted, 0)
 
     # ---- looking up --------------------------------------------------------------------------------------------
@@ -116,13 +117,19 @@ class VirtualNamespace:
 
     # ---- what others do to the tree ----------------------------------------------------------------------------
 
-    def make_folder(self, path: bytes, *, uid: int = 0, gid: int = 0, mode: int = 0o755) -> Folder:
-        """Make a folder and those above it, as far as they are not there; `uid`, `gid` and `mode` of new ones."""
+    def make_folder(
+        self, path: bytes, *, uid: int = 0, gid: int = 0, mode: int = 0o755, mdt: int | None = None
+    ) -> Folder:
+        """Make a folder and those above it, as far as they are not there; `uid`, `gid`, `mode`, `mdt` of new ones.
+
+        Without `mdt` the metadata targets take turns with the folders at the top of FSx; those below follow theirs.
+        """
         folder = self._top
         for name in filter(None, path.split(b"/")):
             below = folder.entries.get(name)
             if below is None:
-                below = Folder(name, folder, folder.dev, next(self._inos), folder.mount, uid, gid, mode)
+                target, owner = self._target(folder) if mdt is None else mdt, Owner(uid, gid, mode)
+                below = Folder(name, folder, folder.dev, next(self._inos), folder.mount, owner, target)
                 folder.entries[name] = below
             folder = _as_folder(below, path)
         return folder
@@ -135,7 +142,6 @@ class VirtualNamespace:
         *,
         caller: Caller = ROOT,
         mode: int = 0o644,
-        mdt: int | None = None,
         time: int = 0,
     ) -> LustreFile:
         """Make a file on FSx in a folder that is there. `time`: seconds since the epoch, for all three times."""
@@ -144,7 +150,7 @@ class VirtualNamespace:
             raise lookup.failure(errno.EXDEV, path)
         if name in folder.entries:
             raise lookup.failure(errno.EEXIST, path)
-        node = self.world.create(size, flags, caller=caller, mode=mode, mdt=mdt)
+        node = self.world.create(size, flags, caller=caller, mode=mode, mdt=folder.mdt)
         made = folder.entries[name] = LustreFile(node, self._mounted, time)
         return made
 
@@ -204,6 +210,13 @@ class VirtualNamespace:
         file = self.file(path)
         file.mtime = file.ctime = max(file.mtime, time)
         return self.world.write(file.node, size, now)
+
+    def _target(self, above: Folder) -> int:
+        """Choose the metadata target of a new folder."""
+        if above.mount is None or above is not self.mount:
+            return above.mdt
+        self._turn = (self._turn + 1) % self.world.spec.mdts
+        return self._turn
 
     def _unnamed(self, inode: Inode, now: float) -> None:
         if isinstance(inode, LustreFile):

@@ -13,30 +13,39 @@ if TYPE_CHECKING:  # a call waits for files, a file knows who waits
 
 
 class Stage(Enum):
-    """How far an action has come at the coordinator."""
+    """How far an action has come."""
 
     WAITING = "waiting"
-    STARTED = "started"
-    """An agent asks the archive for it."""
+    """In the coordinator's queue. All later stages count as running there."""
+    SENT = "sent"
+    """Sent to the agents, none of which has taken it on yet."""
     MOVING = "moving"
+    SETTLING = "settling"
+    """All bytes are there, or none will come: what is left is the rest of the latency."""
     FROZEN = "frozen"
-    """Its agent is dead or stopped: counted as running, no byte moves."""
+    """Its agent is dead: no byte moves any more."""
     WEDGED = "wedged"
+    """Counted as running, but never sent to an agent."""
 
 
 class Node:
     """A regular file: flags, size in bytes, owner and mode, and the action that the coordinator has for it.
 
-    `mark` is the point of the shared transfer at which its data will be complete, `begun` where it began. `failure`
-    is why the last restore failed; no client can see it.
+    `content` and `archived` number the versions of its data here and in the archive: a released file whose numbers
+    differ has lost data. `failure` is why its last restore failed; no client can see it. `number` tells its present
+    action from earlier ones. `mark` is the point of the agents' shared transfer at which its data will be complete,
+    `begun` where it began (bytes moved, once it is frozen), `due` the end of its latency. `on_osts` is where its data
+    lies, or is about to: a place of `Osts` and bytes; None: nowhere.
     """
 
     __slots__ = (
         "archive_id",
-        "asked",
+        "archived",
+        "archiving",
         "begun",
-        "cancelled",
-        "extra_time",
+        "content",
+        "doomed",
+        "due",
         "failure",
         "fid",
         "flags",
@@ -47,9 +56,10 @@ class Node:
         "mode",
         "number",
         "on_osts",
+        "reported",
+        "reported_at",
         "size",
         "stage",
-        "started",
         "tries",
         "uid",
         "unflushed",
@@ -68,21 +78,24 @@ class Node:
         self.gid = gid
         self.mode = mode
         self.archive_id = 1 if flags & Flags.EXISTS else 0
+        self.content = 1
+        self.archived = 1 if flags & (Flags.ARCHIVED | Flags.DIRTY) == Flags.ARCHIVED else 0
+        self.archiving = 0
         self.gone = False
         self.unflushed = False
         self.verb = Verb.NONE
         self.stage = Stage.WAITING
-        self.asked = 0.0
-        self.started = 0.0
+        self.number = 0
         self.begun = 0.0
         self.mark = 0.0
-        self.extra_time = 0.0
-        self.cancelled = False
+        self.due = 0.0
+        self.doomed = False
+        self.reported = 0
+        self.reported_at = 0.0
         self.tries = 0
         self.failure: str | None = None
-        self.number = 0
-        self.on_osts = 0
-        self.waiters: list[Call] = []
+        self.on_osts: tuple[int, int] | None = None
+        self.waiters: list[Call] | None = None
 
     @property
     def in_flight(self) -> bool:

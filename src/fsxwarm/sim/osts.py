@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-_ONE_OST = 1 << 30
+_ONE_OST: Final = 1 << 30
 """A file up to 1 GiB lies on one OST (AWS's default layout)."""
 
 
@@ -33,8 +34,13 @@ class Osts:
         if size > _ONE_OST and len(self.all) > 1:
             share = -(-size // len(self.all))
             return -1 if all(ost.free >= share for ost in self.all) else None
-        number = max(range(len(self.all)), key=lambda ost: self.all[ost].free)
+        number = self.emptiest
         return number if self.all[number].free >= size else None
+
+    @property
+    def emptiest(self) -> int:
+        """The number of the target with the most room."""
+        return max(range(len(self.all)), key=lambda ost: self.all[ost].free)
 
     def use(self, number: int, size: int) -> None:
         """Take up `size` bytes (negative: give back) where `place` said."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds that calls take on the client; zero by default, so that only transfers take time.
+    """Seconds that calls take; zero by default, so that only transfers take time.
 
-    `per_queued` is added to a look-up for each request in the target's queue: up to 2.15 the server searches its list
-    of layout locks, and for an action its log, linearly.
+    `process` is a call's own, the others are added for each file. `per_queued` is what a metadata target spends on each
+    request in its queue for one search through it: for an action it searches its log, up to 2.15 for a look at a
+    released file and for a restore that begins its list of layout locks. Searches of one target happen one after
+    another, so that a deep queue slows everything. Measured on 2.15.8: 0.5 ms against 0.35 ms with 550 queued.
     """
 
     stat: float = 0.0
@@ -25,10 +27,12 @@ class Costs:
 class WorldSpec:
     """Sizes in bytes, times in seconds, bandwidth in bytes per second over all transfers.
 
-    `agents` transfers run at a time and share the bandwidth evenly; each spends `latency` first. `max_requests` is how
-    many a metadata target's coordinator lets run (None: as many as there are agents); `loop` its period (0: it starts
-    a request as soon as there is an agent). Files go to the targets in turn, files up to 1 GiB to one OST, larger ones
-    to all. `report_every` is how often an agent reports bytes moved; `space_delay` how late freed space shows up.
+    `agents` transfers run at a time and share the bandwidth evenly; each takes `latency` at least. `max_requests` is
+    how many a metadata target's coordinator lets run (None: as many as there are agents); `loop` its period (0: it
+    starts a request as soon as it may; upstream 10), which only requests that did not wake it wait for. `mdt_threads`
+    is how many blocked calls a target bears before it answers nobody. Files up to 1 GiB go to one OST, larger ones to
+    all. `request_timeout` is active_request_timeout. `report_every` is how often an agent reports bytes moved,
+    `space_delay` how late freed space shows up.
     """
 
     mdts: int = 2
@@ -40,6 +44,7 @@ class WorldSpec:
     osts: int = 2
     ost_size: int = 10**15
     version: tuple[int, ...] = (2, 15, 8)
+    mdt_threads: int = 128
     request_timeout: float = 3600.0
     report_every: float = 5.0
     space_delay: float = 0.0
