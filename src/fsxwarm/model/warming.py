@@ -151,7 +151,7 @@ class Warming:
         book.rounds.make(book.files, book.lanes, now, book.out, self._woken)
         for lane in book.lanes.values():
             self._asking.fill(lane, now)
-        if now - self._ticked >= 1.0:
+        if now >= self._ticked + 1.0:  # as `wake_at` has it, to the last bit
             self._second(now)
 
     def _woken(self, file: File) -> None:
