@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 from cli.machine import Site
 
@@ -102,3 +106,41 @@ def test_a_path_elsewhere_is_refused(site: Site) -> None:
     done = site.fsxwarm("status", "/tmp")  # noqa: S108 - a folder that is certainly no Lustre
     assert done.status == 5
     assert "is not on FSx for Lustre" in done.err
+
+
+def test_a_reader_that_leaves_is_not_complained_about(site: Site) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "fsxwarm", "status", site.data],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=site.fsx.environ(os.environ),
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(timeout=60) == 1
+
+
+def test_ctrl_c_ends_it_at_once_even_while_it_waits_for_a_list(site: Site) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "fsxwarm", "status", "--files-from", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=site.fsx.environ(os.environ),
+    ) as child:
+        assert child.stdin is not None
+        assert child.stderr is not None
+        child.stdin.write(os.fsencode(site.files[0]) + b"\n")
+        child.stdin.flush()
+        while not _handles_sigterm(child.pid):
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=60) == 130
+        assert child.stderr.read() == b"fsxwarm: interrupted (run again to resume)\n"
+
+
+def _handles_sigterm(pid: int) -> bool:
+    caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)

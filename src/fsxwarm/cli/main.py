@@ -62,7 +62,8 @@ def run(arguments: Sequence[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         status = typer.main.get_command(app).main(list(arguments), prog_name="fsxwarm", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # typer makes the latter of the former, and of nothing else here
         return _reader_left()
     except (typer.Abort, KeyboardInterrupt):
@@ -86,12 +87,15 @@ def _explain(error: Exception) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "fsxwarm")
         complain(f"{' '.join(format_message().split()).removesuffix('.')} (see `{command} --help`)")
         return Exit.USAGE
+    if isinstance(error, OSError):
+        complain(str(error))
+        return Exit.UNFORESEEN
     hint = f"{CONSEQUENCES[Kind.UNFORESEEN].hint} with what FSXWARM_DEBUG=1 prints"
     complain(f"unforeseen: {type(error).__name__}: {error} ({hint})")
     return Exit.UNFORESEEN
 
 
 def _reader_left() -> int:
-    """End quietly when the reader of our output has gone, as `head` does."""
+    """End quietly when the reader of our output has gone, as `head` does; but not as if all had been told."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return Exit.DONE
+    return Exit.UNFORESEEN

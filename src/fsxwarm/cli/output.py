@@ -46,12 +46,19 @@ def complain(message: str) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that takes text literally (no markup in names); wide and plain when it is no terminal."""
+    """A console that takes text literally (no markup in names); wide and plain when it is no terminal.
+
+    When its reader has gone it raises BrokenPipeError, as print does; rich's own way ends the process.
+    """
     from rich.console import Console  # noqa: PLC0415 - rich is slow to import and not needed for --json
 
-    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    made = Plain(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not made.is_terminal:
-        made = Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=_PLAIN_WIDTH)
+        made = Plain(stderr=stderr, markup=False, emoji=False, highlight=False, width=_PLAIN_WIDTH)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import sys
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -69,6 +70,8 @@ async def _lines(source: bytes, separator: bytes) -> AsyncIterator[bytes]:
 
 
 async def _chunks(source: bytes) -> AsyncIterator[bytes]:
+    if source == b"-" and sys.stdin is None:
+        raise FsxwarmError(Kind.USAGE, "standard input is closed", hint="pipe the list in, or name a file")
     try:
         descriptor = os.dup(0) if source == b"-" else await asyncio.to_thread(os.open, source, os.O_RDONLY)
     except OSError as error:
