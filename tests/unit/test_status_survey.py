@@ -75,6 +75,12 @@ async def test_a_file_that_vanishes_is_counted_as_that() -> None:
     assert (status.vanished, status.all.released.files, status.unknown.files) == (1, 1, 0)
 
 
+async def test_an_lfs_that_finds_nothing_does_not_pass_for_an_empty_tree() -> None:
+    status = await _status(Paper({b"/fsx/1": File(GONE, errno=errno.ENOENT)}))
+    assert (status.vanished, status.unknown.files, status.troubles.count) == (0, 1, 1)
+    assert not status.all_resident
+
+
 async def test_flags_are_counted_and_may_overlap() -> None:
     world = Paper(
         {

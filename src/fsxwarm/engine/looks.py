@@ -11,7 +11,7 @@ from fsxwarm.engine.selection import NOT_ON_LUSTRE
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.ports.hsm import CallHungError, Hsm
-from fsxwarm.ports.tree import Batch
+from fsxwarm.ports.tree import Batch, Tree
 
 T = TypeVar("T")
 
@@ -52,11 +52,13 @@ class Troubles:
 class Looks:
     """The looks of an `Hsm`, with a hung call told as a `Trouble` (ETIMEDOUT) of each of its files.
 
+    Files that are said not to exist are looked for: a tool that finds none at all must not pass for an empty tree.
     An adapter of which too many calls hang raises FsxwarmError HUNG, which goes through.
     """
 
-    def __init__(self, hsm: Hsm) -> None:
+    def __init__(self, hsm: Hsm, tree: Tree) -> None:
         self._hsm = hsm
+        self._tree = tree
 
     async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
         """Read flags."""
@@ -76,6 +78,21 @@ class Looks:
         if not paths:
             return []
         try:
-            return await call(paths)
+            answers = await call(paths)
         except CallHungError as error:
             return [Trouble(path, errno.ETIMEDOUT, str(error)) for path in paths]
+        return await really_gone(self._tree, answers)
+
+
+async def really_gone(tree: Tree, answers: list[T | Trouble]) -> list[T | Trouble]:
+    """Doubt each ENOENT: where stat finds the file, the trouble becomes EIO."""
+    gone = {at: answer for at, answer in enumerate(answers) if isinstance(answer, Trouble) and answer.errno in GONE}
+    if gone:
+        stats = await tree.stat([trouble.path for trouble in gone.values()])
+        for (at, trouble), stat in zip(gone.items(), stats, strict=True):
+            if not isinstance(stat, Trouble):
+                text = (
+                    f"it is there, but lfs says: {trouble.text}" if trouble.text else "it is there, but lfs finds none"
+                )
+                answers[at] = Trouble(trouble.path, errno.EIO, text)
+    return answers

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fsxwarm.engine.crew import Crew
-from fsxwarm.engine.looks import GONE, Troubles
+from fsxwarm.engine.looks import GONE, Troubles, really_gone
 from fsxwarm.engine.release import named
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Trouble
@@ -35,9 +35,9 @@ async def pin_all(hsm: Hsm, selection: Selection, result: Pinned) -> None:
 
     async def pin(entries: Sequence[Entry]) -> None:
         paths = [entry.path for entry in entries]
-        answers: Sequence[Trouble | None]
+        answers: list[Trouble | None]
         try:
-            answers = await hsm.pin(paths, on=result.on)
+            answers = await really_gone(selection.tree, await hsm.pin(paths, on=result.on))
         except CallHungError as error:
             answers = [Trouble(path, errno.ETIMEDOUT, str(error)) for path in paths]
         for entry, trouble in zip(entries, answers, strict=True):

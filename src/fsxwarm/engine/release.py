@@ -87,7 +87,7 @@ class Releaser:
     def __init__(self, tree: Tree, hsm: Hsm, *, dry_run: bool = False) -> None:
         self._tree = tree
         self._hsm = hsm
-        self._looks = Looks(hsm)
+        self._looks = Looks(hsm, tree)
         self.result = Released(dry_run=dry_run)
 
     async def release(self, entries: Sequence[Entry]) -> None:

@@ -76,7 +76,7 @@ class Selection:
         whole: bool = False,
         order: Order = Order.LISTED,
     ) -> None:
-        self._tree = tree
+        self.tree = tree
         self._paths = paths
         self._listed = listed
         self._filters = filters or Filters()
@@ -99,7 +99,7 @@ class Selection:
             places: list[Place] = []
             for start in range(0, len(self._paths), _RESOLVE_AT_ONCE):
                 some = self._paths[start : start + _RESOLVE_AT_ONCE]
-                found = await asyncio.gather(*map(self._tree.resolve, some))
+                found = await asyncio.gather(*map(self.tree.resolve, some))
                 places += [_usable(path, place) for path, place in zip(some, found, strict=True)]
             for place in places:
                 self._on_lustre.learn(place)
@@ -129,11 +129,11 @@ class Selection:
         for is_dir, places in groupby(await self.resolve(), key=lambda place: place.is_dir):
             if is_dir:
                 for place in places:
-                    async for batch in self._tree.walk(place, self._filters, whole=whole):
+                    async for batch in self.tree.walk(place, self._filters, whole=whole):
                         yield batch
             else:
                 files = _chunked([place.path for place in places])
-                async for batch in self._tree.listed(files, self._filters, whole=whole):
+                async for batch in self.tree.listed(files, self._filters, whole=whole):
                     yield batch
 
     async def _from_list(self, listed: AsyncIterator[Sequence[bytes]]) -> AsyncIterator[Batch]:
@@ -145,7 +145,7 @@ class Selection:
                 yield chunk
 
         walked: set[bytes] = set()
-        async for batch in self._tree.listed(noted(), self._filters, whole=True):
+        async for batch in self.tree.listed(noted(), self._filters, whole=True):
             part, folders = await self._sorted_out(batch)
             items = deque(part.items)
             part.items = []
@@ -180,14 +180,14 @@ class Selection:
         return part, folders
 
     async def _folder_in_list(self, path: bytes) -> AsyncIterator[Batch]:
-        place = await self._tree.resolve(path)
+        place = await self.tree.resolve(path)
         if isinstance(place, Trouble):
             yield Batch(b"", troubles=[place])
         elif not is_lustre_client(place.fstype, place.source):
             yield Batch(b"", troubles=[self._elsewhere(path)])
         else:
             self._on_lustre.learn(place)
-            async for batch in self._tree.walk(place, self._filters, whole=True):
+            async for batch in self.tree.walk(place, self._filters, whole=True):
                 yield batch
 
     def _elsewhere(self, path: bytes) -> Trouble:

@@ -78,7 +78,7 @@ class Survey:
     """
 
     def __init__(self, hsm: Hsm, selection: Selection, *, depth: int | None = None, flags: bool = False) -> None:
-        self._looks = Looks(hsm)
+        self._looks = Looks(hsm, selection.tree)
         self._selection = selection
         self._roots: Sequence[Place] = ()
         self._last = (b"", Coverage())
