@@ -25,7 +25,7 @@ class Shell:
 
     def __init__(self, fsx: SimulatedFsx) -> None:
         self.fsx = fsx
-        self.environ = fsx.environ(os.environ)
+        self.environ = fsx.environ(os.environ, uid=0)
 
     def lfs(self, *arguments: str | bytes, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
@@ -102,7 +102,7 @@ def test_a_second_request_hangs_until_the_first_has_ended(sim_fsx: SimFsx) -> No
     assert shell.lfs("hsm_restore", name).returncode == 0
     second = shell.begin("hsm_restore", name)
     assert hangs(second)
-    assert b"RESTORE waiting" in shell.lfs("hsm_action", name).stdout
+    assert b"RESTORE running (0 bytes moved)" in shell.lfs("hsm_action", name).stdout
     shell.fsx.control("agents", freeze=False)
     assert second.wait(PATIENCE) == 0
     assert shell.state(name) == "0x00000009"

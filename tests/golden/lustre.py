@@ -49,7 +49,7 @@ class Lustre:
         self.condition = condition
         self.version = version
         self.machine = MemoryMachine(condition.things)
-        spec = WorldSpec(version=version, users_may_restore=condition.others_may_restore)
+        spec = WorldSpec(mdts=1, version=version, users_may_restore=condition.others_may_restore)
         self.world = World(spec)
         for inode in self.machine.files:
             if isinstance(inode.thing, File):
@@ -58,7 +58,7 @@ class Lustre:
                     inode.thing.size, inode.thing.flags, caller=owner, mode=inode.thing.mode, fid=inode.fid
                 )
                 self._settle(node, inode.thing)
-        # What the condition says to be waiting waits: the copy agents are stopped.
+        # What the condition says to be waiting waits: coordinators start nothing.
         for coordinator in self.world.coordinators:
             coordinator.stopped_until = math.inf
             coordinator.control = Control(condition.coordinator)

@@ -85,7 +85,7 @@ def test_the_executable_answers_as_the_real_one(
     done = subprocess.run(
         case.argv,
         cwd=folder,
-        env={**fsx.environ(os.environ), "FSXWARM_SIM_UID": str(USERS[case.user])},
+        env=fsx.environ(os.environ, uid=USERS[case.user]),
         capture_output=True,
         timeout=20,
         check=False,

@@ -14,6 +14,7 @@ from fsxwarm.sim.lfs import Outcome
 from golden.conditions import (
     ARCHIVED,
     DIRTY,
+    PLAIN,
     RELEASED,
     Condition,
     File,
@@ -163,6 +164,23 @@ def test_hsm_clear_undoes_hsm_set(flag: str) -> None:
     assert bit in lustre.truth(b"f", "hsm_state")  # type: ignore[operator]  # flags
     assert lustre.run((b"lfs", b"hsm_clear", option, b"f"), "root") == Outcome(b"", b"", 0)
     assert bit not in lustre.truth(b"f", "hsm_state")  # type: ignore[operator]  # flags
+
+
+@pytest.mark.parametrize(
+    ("flags", "command", "options", "exit_status"),
+    [
+        (Flags.EXISTS, b"hsm_set", [b"--dirty"], 0),
+        (Flags.EXISTS, b"hsm_set", [b"--lost"], errno.EINVAL),
+        (PLAIN, b"hsm_set", [b"--exists", b"--dirty"], 0),
+        (PLAIN, b"hsm_set", [b"--archived", b"--lost"], 0),
+        (RELEASED, b"hsm_clear", [b"--archived"], errno.EINVAL),
+        (ARCHIVED | Flags.LOST, b"hsm_clear", [b"--archived"], errno.EINVAL),
+    ],
+)
+def test_flags_must_go_together(flags: Flags, command: bytes, options: list[bytes], exit_status: int) -> None:
+    outcome = run(folder(f=File(flags)), command, *options, b"f")
+    assert outcome.exit == exit_status
+    assert outcome.stderr == (b"Can't change hsm flags for f: Invalid argument\n" if exit_status else b"")
 
 
 def test_users_may_pin_their_own_files_but_not_mark_them_as_lost() -> None:

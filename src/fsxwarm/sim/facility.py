@@ -32,7 +32,7 @@ from fsxwarm.sim.spec import WorldSpec
 from fsxwarm.sim.world import World
 
 _INSTANCE: Final = "ffff888131bcc000"
-_FOLDERS: Final = 0x300000000
+_FOLDERS: Final = 0x300000007
 _BATCH: Final = 50
 _GLANCE: Final = 200
 """Files at rest that are looked at in each sweep."""

@@ -35,10 +35,14 @@ class SimulatedFsx:
         """The executable."""
         return self.folder / "bin" / "lfs"
 
-    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
-        """Return `base` with what makes commands use this FSx: PATH and FSXWARM_MOUNTS."""
+    def environ(self, base: Mapping[str, str], *, uid: int | None = None) -> dict[str, str]:
+        """Return `base` with what makes commands use this FSx: PATH and FSXWARM_MOUNTS.
+
+        With `uid` the simulated servers take the caller for that user, whoever he is; only who started them may ask so.
+        """
         path = f"{self.folder / 'bin'}{os.pathsep}{base.get('PATH', os.defpath)}"
-        return {**base, "PATH": path, "FSXWARM_MOUNTS": str(self.folder / "mounts")}
+        found = {**base, "PATH": path, "FSXWARM_MOUNTS": str(self.folder / "mounts")}
+        return found if uid is None else {**found, "FSXWARM_SIM_UID": str(uid)}
 
     def control(self, op: str, **fields: object) -> dict[str, Any]:
         """Send the server a control message and return its answer; ValueError with its words when it refuses.

@@ -89,6 +89,11 @@ class Requests(Machinery):
                 done = max(done, coordinator.search(cost * len(coordinator), now))
         return done - now
 
+    @property
+    def starved(self) -> bool:
+        """Whether blocked calls hold all threads of a metadata target."""
+        return any(coordinator.held >= self.spec.mdt_threads for coordinator in self.coordinators)
+
     def admit(self, mdt: int, now: float) -> Call:
         """Wait for a thread of a metadata target: done at once, unless blocked calls hold them all."""
         self.advance(now)
@@ -244,12 +249,17 @@ class Requests(Machinery):
         return 0
 
     def change(self, fid: Fid, set_flags: int, clear_flags: int, archive_id: int, now: float) -> None:
-        """HSM_STATE_SET: OSError EINVAL for flags that do not go together (measured on 2.15.8)."""
+        """HSM_STATE_SET: OSError EINVAL for flags that do not go together (mdt_hsm_state_set)."""
         self.advance(now)
         node = self._node(fid)
         flags = Flags((node.flags | set_flags) & ~clear_flags)
         archived = bool(flags & Flags.ARCHIVED)
-        if (flags & (Flags.DIRTY | Flags.LOST) and not archived) or (flags & Flags.DIRTY and flags & Flags.RELEASED):
+        dirty = bool(flags & Flags.DIRTY)
+        if (
+            (dirty and (not flags & Flags.EXISTS or flags & Flags.RELEASED))
+            or (flags & Flags.RELEASED and not archived)
+            or (flags & Flags.LOST and not archived)
+        ):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         node.flags = flags
         if archive_id:
