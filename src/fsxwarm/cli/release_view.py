@@ -37,7 +37,7 @@ def show(released: Released, selection: Selection, room: Room | None) -> None:
     first = "would be released" if released.dry_run else "released"
     rows = [
         (first, released.released),
-        ("nothing to give back", released.already),
+        ("released before, or empty", released.already),
         ("used too recently", released.recent),
     ]
     add_tallies(table, [row for row in rows if row[1].files or row[0] == first])
