@@ -20,6 +20,7 @@ from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import format_count, format_size
 
 _BAR: Final = 20
+_NAMED: Final = 5
 _FULL, _EMPTY = "█", "░"
 _PLAIN_FULL, _PLAIN_EMPTY = "#", "."
 
@@ -78,10 +79,10 @@ def show_leftovers(console: Console, selection: Selection, troubles: Troubles) -
 
 def show_troubles(console: Console, troubles: Troubles) -> None:
     """Name the first of some troubles, a line each."""
-    for trouble in troubles.first:
+    for trouble in troubles.first[:_NAMED]:
         console.print(f"  {show_path(trouble.path)}: {why(trouble)}")
-    if troubles.count > len(troubles.first):
-        console.print(f"  and {troubles.count - len(troubles.first):,} more")
+    if troubles.count > _NAMED:
+        console.print(f"  and {troubles.count - _NAMED:,} more")
 
 
 def why(trouble: Trouble) -> str:
