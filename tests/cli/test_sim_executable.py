@@ -261,6 +261,26 @@ def test_what_was_asked_is_counted(sim_fsx: SimFsx) -> None:
     assert (servers["deepest"], servers["restoring"], servers["state"]) == (50, 50, 10)
 
 
+def test_a_full_file_system_lets_restores_fail_and_df_tells(sim_fsx: SimFsx) -> None:
+    shell = Shell(sim_fsx("--files", "3", "--size", "1MiB", "--capacity", "4MiB"))
+    names = shell.files()
+    shell.lfs("hsm_restore", *names[:2])
+    for name in names[:2]:
+        shell.until(name, "0x00000009")
+    table = shell.lfs("df", str(shell.fsx.mount)).stdout.decode()
+    rows = [line.split() for line in table.splitlines() if "OST:" in line]
+    assert [row[1:5] for row in rows] == [["2048", "1024", "1024", "50%"]] * 2
+    big = shell.fsx.mount / "big.bin"
+    with big.open("xb") as file:
+        file.truncate(2 << 20)
+    shell.fsx.control("flags", paths=[str(big)], flags=0x0D)
+    shell.lfs("hsm_restore", "big.bin")
+    for _ in range(2000):
+        if shell.lfs("hsm_action", "big.bin").stdout == b"big.bin: NOOP\n":
+            break
+    assert shell.state("big.bin") == "0x0000000d"
+
+
 def test_control_messages_that_make_no_sense_are_refused(sim_fsx: SimFsx) -> None:
     fsx = sim_fsx("--files", "1")
     with pytest.raises(ValueError, match="no such control message"):
@@ -292,6 +312,7 @@ def test_odd_folder_names_work(sim_fsx: SimFsx) -> None:
         (("--size", "huge"), "--size"),
         (("--bandwidth", "0"), "--bandwidth"),
         (("--latency", "xms"), "--latency"),
+        (("--capacity", "lots"), "--capacity"),
         (("--fail", "200%"), "--fail"),
         (("--version", "2.10"), "--version"),
         (("--mdts", "0"), "--mdts"),

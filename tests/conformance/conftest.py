@@ -49,7 +49,7 @@ def simulated_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
             folder = tmp_path_factory.mktemp("fsx") / "sim"
             options = ("--files", "0", "--mdts", "1", "--latency", "10ms", "--version", version)
             fsx = stack.enter_context(launch.start(folder, *options))
-            return make_site(fsx.mount, fsx.mount, fsx.environ(os.environ), str(folder / "mounts"))
+            return make_site(fsx.mount, fsx.mount, fsx.environ(os.environ, uid=0), str(folder / "mounts"))
 
         yield site
 

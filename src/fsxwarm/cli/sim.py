@@ -28,6 +28,8 @@ class Version(StrEnum):
 
 _RELEASES: Final = {Version.V2_12: (2, 12, 9), Version.V2_15: (2, 15, 8), Version.V2_16: (2, 16, 1)}
 
+_OSTS: Final = 2
+
 
 def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder, or one that was made before.")],
@@ -40,6 +42,7 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
         "1GB"
     ),
     latency: Annotated[str, typer.Option(metavar="TIME", help="Time before a restore's first byte, as 50ms.")] = "50ms",
+    capacity: Annotated[str, typer.Option(metavar="SIZE", help="Room for resident data, on two OSTs.")] = "2.4TB",
     fail: Annotated[str | None, typer.Option(metavar="SHARE", help="Share of files missing in S3, as 1%.")] = None,
     version: Annotated[Version, typer.Option(help="The version of Lustre to behave like.")] = Version.V2_15,
     seed: Annotated[int, typer.Option(help="The same seed makes the same tree.")] = 0,
@@ -54,6 +57,8 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
         agents=agents,
         bandwidth=float(read(parse_rate, bandwidth, "--bandwidth")),
         latency=read(_parse_latency, latency, "--latency"),
+        osts=_OSTS,
+        ost_size=read(parse_size, capacity, "--capacity") // _OSTS,
         version=_RELEASES[version],
     )
     sizes = layout.lognormal if size == "lognormal" else layout.fixed(read(parse_size, size, "--size"))
