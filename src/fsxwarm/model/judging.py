@@ -197,6 +197,7 @@ class Judging:
             return
         if trouble.errno in FORBIDDEN and not file.unreadable:
             file.unreadable = True
+            file.crowd = 1  # refused in company, nobody could tell whether it was queued before the refusal
             if file.phase is Phase.LOOKING:
                 self._book.back_to_queue(file)
             elif file.phase is Phase.QUEUED:
