@@ -59,6 +59,11 @@ class Hearing:
         self._must(entry.key not in self.finished, f"{entry.path!r} settled twice")
         self._must(entry.key in self._process.delivered, f"{entry.path!r} settled and was never found")
         self.finished[entry.key] = finish
+        self._check_outcome(finish)
+        self._process.given_up.add(entry.key)
+
+    def _check_outcome(self, finish: Finish) -> None:
+        entry = finish.entry
         match finish.outcome:
             case Outcome.RESIDENT | Outcome.RESTORED:
                 self._check_warm(finish)

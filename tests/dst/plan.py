@@ -150,11 +150,13 @@ class _Drawing:
         self.rng = rng
         self.seed = seed
         self.folders: list[bytes] = [b"/fsx"]
+        self.stat_settles = False
 
     def plan(self) -> Plan:
         files = self.files()
         mood = self.rng.choice(("quiet", "quiet", "crash", "outsiders", "faults", "all"))
         spec = self.spec(files, tight=mood in {"all", "outsiders"} and self.rng.random() < 0.3)
+        self.stat_settles = spec.version >= (2, 15)
         commands = self.commands(files, crash=mood in {"crash", "all"}, calm=mood in {"quiet", "crash"})
         deeds: list[Deed] = []
         if mood in {"outsiders", "all"}:
@@ -276,7 +278,7 @@ class _Drawing:
         root = calm or self.chance(0.75)
         policy = Policy(
             window=WindowPolicy(start=rng.choice((4, 64)), floor=4, ceiling=5000, fixed=fixed),
-            stat_settles=False,
+            stat_settles=self.stat_settles,
             may_cancel=root and self.chance(0.7),
             cap=rng.choice((30.0, 60.0)),
             patience=rng.choice((10.0, 30.0)),

@@ -65,9 +65,9 @@ def _same(crashed: Played, calm: Played) -> None:
         other = {path for path in calm.flags if crashed.flags.get(path) != calm.flags[path]}
         raise BrokenCheckError(Check.SURVIVES_CRASHES, f"other flags without the crash: {other}", crashed.lasted)
     for mine, theirs in zip(crashed.outcomes, calm.outcomes, strict=True):
-        other = {path for path, word in mine.items() if theirs.get(path) != word and "in flight" not in word}
+        other = {path for path in mine.keys() | theirs.keys() if mine.get(path, "warm") != theirs.get(path, "warm")}
         if other:
-            words = [(path, mine[path], theirs.get(path)) for path in other]
+            words = [(path, mine.get(path), theirs.get(path)) for path in other]
             raise BrokenCheckError(Check.SURVIVES_CRASHES, f"other outcomes without the crash: {words}", crashed.lasted)
 
 

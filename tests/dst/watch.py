@@ -55,6 +55,8 @@ class Process:
         self.hung: set[bytes] = set()
         self.failed_looks: Counter[bytes] = Counter()
         self.refused: Counter[bytes] = Counter()
+        self.given_up: set[Key] = set()
+        """Settled while their restores went on: no longer waited for, and not counted."""
         self.decided: list[tuple[float, LaneId, int]] = []
         """Windows at which requests were decided on."""
         self.entries: dict[Key, Entry] = {}
@@ -72,8 +74,10 @@ class Process:
             await asyncio.get_running_loop().create_future()
 
     def in_flight(self, node: Node) -> bool:
-        """Whether a file's restore is one that we asked for."""
-        return node.in_flight and self.ours.get(node.fid) == node.number
+        """Whether a file's restore goes on that we asked for, and wait for."""
+        if not node.in_flight or not node.flags.released or key_of(node) in self.given_up:
+            return False
+        return self.ours.get(node.fid) == node.number
 
     def blind(self, path: bytes) -> bool:
         """Whether a file's action cannot be seen by this user."""
@@ -140,8 +144,10 @@ class Process:
         for lane in asked:
             window = max((size for _, where, size in self.decided if where == lane), default=None)
             if window is not None:
-                within = counts[lane] <= window
-                ledger.must(within, Check.ASKS_RIGHTLY, f"{counts[lane]} in flight at {lane}, the window is {window}")
+                if counts[lane] > window:
+                    there = [(fid, ledger.world.nodes[fid]) for fid in ours if fid in ledger.world.nodes]
+                    what = f"{counts[lane]} in flight at target {lane.mdt}, the window is {window}: {there}"
+                    ledger.fail(Check.ASKS_RIGHTLY, what)
 
     def check_release(self, paths: Sequence[bytes]) -> None:
         """Check a request for releases as it is being sent."""
