@@ -178,7 +178,7 @@ class DiskFsx:
         """Make a FID: files below one folder of the top belong to one metadata target, as on Lustre."""
         self._last += 1
         top = path[len(self.top) + 1 :].partition(b"/")[0]
-        return make_fid(zlib.crc32(top) % self.world.spec.mdts, self._last)
+        return Fid(make_fid(zlib.crc32(top) % self.world.spec.mdts, 0).seq, self._last)
 
     def _add(self, fid: Fid, identity: bytes, path: bytes, found: os.stat_result, flags: Flags) -> _Seen:
         caller = Caller(found.st_uid, frozenset({found.st_gid}))
