@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import itertools
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from fsxwarm.model.hsm import Flags
@@ -100,6 +102,16 @@ class VirtualNamespace:
         found = self.find(path)
         if not isinstance(found, LustreFile):
             raise lookup.failure(errno.EINVAL, path)
+        return found
+
+    def files(self, paths: Iterable[bytes]) -> list[LustreFile]:
+        """Return the files on FSx among what paths name."""
+        found: list[LustreFile] = []
+        for path in paths:
+            with suppress(OSError):
+                inode = self.find(path)
+                if isinstance(inode, LustreFile):
+                    found.append(inode)
         return found
 
     def walk(self) -> list[bytes]:

@@ -11,7 +11,7 @@ from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import Action, Flags, Verb
 from fsxwarm.ports.hsm import CallHungError, Ost, Reply, Space
 from fsxwarm.sim import lookup
-from fsxwarm.sim.calls import ROOT, Caller
+from fsxwarm.sim.calls import ROOT, Call, Caller
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.faults import CallFault
 from fsxwarm.sim.inodes import LustreFile
@@ -40,6 +40,7 @@ class SimHsm:
         self._caller = caller
         self._deadline = deadline
         self._hanging: set[asyncio.Future[Reply]] = set()
+        self._sends_until = 0.0
 
     @property
     def abandoned(self) -> int:
@@ -50,18 +51,18 @@ class SimHsm:
 
     async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
         """See the port."""
-        await self._look("state", paths, self._world.spec.costs.state)
-        return [self._ask(path, self._open, self._state) for path in paths]
+        broken = await self._look("state", paths, self._world.spec.costs.state)
+        return [self._ask(path, self._open, self._state, broken) for path in paths]
 
     async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
         """See the port."""
-        await self._look("action", paths, self._world.spec.costs.action)
-        return [self._ask(path, self._open, self._action) for path in paths]
+        broken = await self._look("action", paths, self._world.spec.costs.action)
+        return [self._ask(path, self._open, self._action, broken) for path in paths]
 
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
         """See the port."""
-        await self._look("find", paths, self._world.spec.costs.stat)
-        return [self._ask(path, self._name, lambda file: file.node.flags.released) for path in paths]
+        broken = await self._look("find", paths, self._world.spec.costs.stat)
+        return [self._ask(path, self._name, lambda file: file.node.flags.released, broken) for path in paths]
 
     def _state(self, file: LustreFile) -> Flags:
         return self._world.state(file.fid, self._clockwork.now()).flags
@@ -85,7 +86,7 @@ class SimHsm:
 
     async def pin(self, paths: Sequence[bytes], *, on: bool) -> list[Trouble | None]:
         """See the port."""
-        await self._look("pin", paths, self._world.spec.costs.state)
+        broken = await self._look("pin", paths, self._world.spec.costs.state)
         bit = int(Flags.NORELEASE)
 
         def change(file: LustreFile) -> None:
@@ -93,12 +94,14 @@ class SimHsm:
                 raise lookup.failure(errno.EACCES, b"")
             self._world.change(file.fid, bit if on else 0, 0 if on else bit, 0, self._clockwork.now())
 
-        return [self._ask(path, self._open, change) for path in paths]
+        return [self._ask(path, self._open, change, broken) for path in paths]
 
     async def space(self, mount: bytes) -> Space | Trouble:
         """See the port."""
-        await self._look("space", (), 0.0)
+        broken = await self._look("space", (), 0.0)
         try:
+            if broken:
+                raise lookup.failure(broken, mount)
             on = self._names.find(mount, self._caller).mount
         except OSError as error:
             return _trouble(mount, error)
@@ -113,30 +116,35 @@ class SimHsm:
 
     async def version(self) -> tuple[int, ...] | Trouble:
         """See the port."""
-        await self._look("version", (), 0.0)
-        return self._world.spec.version
+        broken = await self._look("version", (), 0.0)
+        return _trouble(b"", lookup.failure(broken, b"")) if broken else self._world.spec.version
 
     # ---- calls -------------------------------------------------------------------------------------------------
 
-    async def _look(self, kind: str, paths: Sequence[bytes], cost: float) -> None:
-        """Let the time pass that a call takes, or for ever if it hangs."""
+    async def _look(self, kind: str, paths: Sequence[bytes], cost: float) -> int:
+        """Let the time pass that a call takes, for ever if it hangs; return the errno that it fails with, if any."""
         self._world.counts[f"{kind} calls"] += 1
         fault = self._world.faults.on_call(kind, self._clockwork.now())
-        await asyncio.sleep(self._world.spec.costs.process + self._searched(kind, len(paths)) + cost * len(paths))
+        await asyncio.sleep(self._world.spec.costs.process + cost * len(paths))
         if fault in {CallFault.HANG, CallFault.HANG_AFTER}:
             raise await self._hung(kind, self._never())
+        searched = self._names.files(paths) if self._world.spec.costs.per_queued or self._world.starved else []
+        if searched:
+            await self._served(kind, {file.node.mdt for file in searched})
+            nodes = (file.node for file in searched)
+            await asyncio.sleep(self._world.search_time(nodes, self._clockwork.now(), log=kind == "action"))
+        return 0 if fault is None else _SERVER_ERRORS[fault]
 
-    def _searched(self, kind: str, files: int) -> float:
-        """Seconds that the servers search their lists, as long as their queues, for some files."""
-        if kind != "action" and not self._world.spec.duplicates_block:
-            return 0.0
-        return self._world.spec.costs.per_queued * self._world.restoring * files
+    async def _served(self, kind: str, mdts: set[int]) -> None:
+        """Wait until metadata targets have a thread for us."""
+        for mdt in mdts:
+            await self._answered(kind, self._world.admit(mdt, self._clockwork.now()), [b"-"])
 
     def _ask(
-        self, path: bytes, reach: Callable[[bytes], LustreFile], question: Callable[[LustreFile], T]
+        self, path: bytes, reach: Callable[[bytes], LustreFile], question: Callable[[LustreFile], T], broken: int
     ) -> T | Trouble:
-        if self._world.faults.on_call("file", self._clockwork.now()) is CallFault.EIO:
-            return _trouble(path, lookup.failure(errno.EIO, path))
+        if broken or self._world.faults.on_call("file", self._clockwork.now()) is CallFault.EIO:
+            return _trouble(path, lookup.failure(broken or errno.EIO, path))
         try:
             return question(reach(path))
         except OSError as error:
@@ -162,7 +170,7 @@ class SimHsm:
         kind = verb.value.lower()
         costs = self._world.spec.costs
         self._world.counts[f"{kind} calls"] += 1
-        await asyncio.sleep(costs.process + costs.request * len(paths))
+        await asyncio.sleep(costs.process + costs.request * len(paths) + self._queue_here(len(paths)))
         fault = self._world.faults.on_call(kind, self._clockwork.now())
         if fault is CallFault.HANG:
             raise await self._hung(f"hsm_{kind}", self._never())
@@ -173,22 +181,36 @@ class SimHsm:
             return _reply(paths, _SERVER_ERRORS[fault])
         fids = [self._name(path).fid for path in paths]
         call = self._world.request(verb, fids, self._caller, self._clockwork.now())
+        if fault is CallFault.HANG_AFTER:
+            raise await self._hung(f"hsm_{kind}", self._never())
+        return await self._answered(f"hsm_{kind}", call, paths)
+
+    async def _answered(self, what: str, call: Call, paths: Sequence[bytes]) -> Reply:
+        """Wait for a call to come back; CallHungError if it does not do so in time."""
+        if call.errno is not None:
+            return _reply(paths, call.errno)
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
-        def answered(problem: int) -> None:
+        def come_back(problem: int) -> None:
             if not answer.done():
                 answer.set_result(_reply(paths, problem))
 
-        call.when_done(answered)
-        if fault is CallFault.HANG_AFTER:
-            raise await self._hung(f"hsm_{kind}", self._never())
-        if not answer.done():
-            await asyncio.wait({answer}, timeout=self._deadline)
+        call.when_done(come_back)
+        await asyncio.wait({answer}, timeout=self._deadline)
         if not answer.done():
             self._hanging.add(answer)
             answer.add_done_callback(self._hanging.discard)
-            raise CallHungError(f"lfs hsm_{kind}", self._deadline, asyncio.shield(answer))
+            raise CallHungError(f"lfs {what}", self._deadline, asyncio.shield(answer))
         return answer.result()
+
+    def _queue_here(self, files: int) -> float:
+        """Seconds until this client's node gets so many files through (`WorldSpec.client_rate`)."""
+        rate = self._world.spec.client_rate
+        if rate is None:
+            return 0.0
+        now = self._clockwork.now()
+        self._sends_until = max(now, self._sends_until) + files / rate
+        return self._sends_until - now
 
     def _checked(self, paths: Sequence[bytes]) -> Reply | None:
         """Look at every name of a request; the answer if one keeps it from being sent."""

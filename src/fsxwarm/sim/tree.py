@@ -131,6 +131,9 @@ class SimTree:
         """See the port."""
         if not await self._answers("stat", len(paths)):
             return [_hung(path) for path in paths]
+        if self._world.spec.costs.per_queued:
+            nodes = (file.node for file in self._names.files(paths))
+            await asyncio.sleep(self._world.search_time(nodes, self._clockwork.now(), log=False))
         return [self._stat(path) for path in paths]
 
     def _stat(self, path: bytes) -> Stat | Trouble:
