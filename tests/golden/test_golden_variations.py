@@ -254,6 +254,14 @@ def test_what_is_no_fid_is_refused(text: bytes) -> None:
     assert outcome == Outcome(b"", b"hsm: '%b' is not a valid FID\n" % text, errno.EINVAL)
 
 
+def test_an_archive_request_names_its_archive() -> None:
+    lustre = Lustre(folder(f=plain))
+    assert lustre.run((b"lfs", b"hsm_archive", b"--archive", b"2", b"f"), "root") == Outcome(b"", b"", 0)
+    words = b"f: (0x00000001) exists, archive_id:2\n"
+    assert lustre.run((b"lfs", b"hsm_state", b"f"), "root") == Outcome(words, b"", 0)
+    assert run(folder(f=plain), b"hsm_archive", b"f", user="bob").exit == errno.EPERM
+
+
 def test_the_first_bad_option_is_the_one_complained_of() -> None:
     outcome = run(FILES, b"hsm_restore", b"-a", b"1", b"--nosuch", b"b")
     assert outcome.stderr.startswith(b"error: -a is supported only when archiving or removing\n")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from fsxwarm.model.hsm import Action, Flags
+from fsxwarm.model.hsm import Action, Flags, Verb
 from fsxwarm.sim.calls import Call, Caller
 from fsxwarm.sim.lfs.kernel import Fid, Request, State, Target
 from fsxwarm.sim.world import World
@@ -69,4 +69,9 @@ class MetadataServers:
             call = Call(request.verb, [], caller)
             call.finish(errno.E2BIG)
             return call
-        return self.world.request(request.verb, request.fids, caller, self.clock())
+        call = self.world.request(request.verb, request.fids, caller, self.clock())
+        for fid in request.fids if request.archive_id else ():
+            node = self.world.nodes.get(fid)
+            if node is not None and node.verb is Verb.ARCHIVE:
+                node.archive_id = request.archive_id
+        return call

@@ -1,6 +1,6 @@
 """The `lfs` command over a simulated Lustre client: the same bytes and exit statuses as the real one.
 
-Simulated: hsm_state, hsm_action, hsm_set, hsm_clear, hsm_archive, hsm_restore, hsm_release, hsm_cancel,
+Simulated: hsm_state, hsm_action, hsm_set, hsm_clear, hsm_archive, hsm_restore, hsm_release, hsm_remove, hsm_cancel,
 find (-name, -type, -L, -maxdepth, -print0, `!`), df PATH, path2fid, getname, getstripe -L, setstripe FILE, --version.
 Not simulated: other sub-commands and options, the usage texts behind their first line.
 """

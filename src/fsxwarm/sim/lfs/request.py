@@ -1,4 +1,4 @@
-"""`lfs hsm_restore`, `hsm_archive`, `hsm_release`, `hsm_cancel`: check every name, then send one request.
+"""`lfs hsm_restore`, `hsm_archive`, `hsm_release`, `hsm_remove`, `hsm_cancel`: check every name, then send one request.
 
 Order and words as measured on 2.15.8: options, operands one by one, the list's lines one by one, then the request.
 """
@@ -20,6 +20,7 @@ VERBS: Final = {
     "hsm_archive": Verb.ARCHIVE,
     "hsm_restore": Verb.RESTORE,
     "hsm_release": Verb.RELEASE,
+    "hsm_remove": Verb.REMOVE,
     "hsm_cancel": Verb.CANCEL,
 }
 
@@ -134,7 +135,7 @@ def _refuse_options(command: bytes, options: Sequence[Option]) -> None:
     for option in options:
         if option.letter == "h":
             raise UsageError
-        if option.letter == "a" and VERBS[command.decode()] is not Verb.ARCHIVE:
+        if option.letter == "a" and VERBS[command.decode()] not in {Verb.ARCHIVE, Verb.REMOVE}:
             raise UsageError(b"error: -a is supported only when archiving or removing")
 
 

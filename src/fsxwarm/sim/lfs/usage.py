@@ -12,6 +12,7 @@ SUMMARIES: Final[dict[str, bytes]] = {
     "hsm_archive": b"Archive file to external storage.",
     "hsm_restore": b"Restore file from external storage.",
     "hsm_release": b"Release files from Lustre.",
+    "hsm_remove": b"Remove file copy from external storage.",
     "hsm_cancel": b"Cancel requests related to specified files.",
     "find": b"find files matching given attributes recursively in directory tree.",
     "df": b"report filesystem disk space usage or inodes usage of each MDS and all OSDs or a batch belonging to a "
