@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 from fsxwarm.model.book import Book
 from fsxwarm.model.diagnosis import AGAIN, REFUSED
@@ -10,6 +11,9 @@ from fsxwarm.model.file import File, Phase
 from fsxwarm.model.lane import Lane
 from fsxwarm.model.messages import Answered, Look, Overdue, Say, Stale, Submit, Word
 from fsxwarm.model.outcome import Outcome, Reason
+
+_LOOK_AHEAD: Final = 1.0
+"""Seconds ahead of its turn that a file's action is looked at; less than a look stays fresh."""
 
 
 class Request:
@@ -66,20 +70,19 @@ class Asking:
         return taken
 
     def _look_before_asking(self, lane: Lane, now: float) -> None:
-        lane.limited_by_window = False
-        if not lane.cold or self._book.stopped or now < lane.window.paused_until:
+        """Look at the actions of those whose turn comes within a second, in batches larger than requests."""
+        window = lane.window
+        lane.limited_by_window = window.size - lane.at_fsx < len(lane.cold)
+        if not lane.cold or self._book.stopped or now < window.paused_until:
             return
         if lane.counts[Phase.WATCHED] >= self._policy.watched:
             return
-        at_fsx = lane.at_fsx
         pending = lane.counts[Phase.LOOKING] + lane.counts[Phase.READY]
-        room = lane.window.size - at_fsx - pending
-        lane.limited_by_window = room < len(lane.cold)
-        if room <= 0 or (pending + at_fsx and room < self._worthwhile(lane)):
+        turnover = min(window.rate_files * _LOOK_AHEAD, float(self._policy.ask_ahead))
+        wanted = window.size - lane.at_fsx - pending + int(turnover)
+        if wanted <= 0 or (pending + lane.at_fsx and wanted < max(self._worthwhile(lane), 0.7 * turnover)):
             return
-        taken = self._affordable(lane, min(room, self._policy.ask_ahead))
-        if not taken:
-            return
+        taken = self._affordable(lane, min(wanted, self._policy.ask_ahead))
         blind = [file for file in taken if file.unreadable]
         for file in blind:  # whose action cannot be seen: asked for in company of their like only
             self._book.move(file, Phase.READY)
@@ -89,10 +92,10 @@ class Asking:
             self._book.look(Look.ACTION, [file for file in taken if not file.unreadable])
 
     def _worthwhile(self, lane: Lane) -> int:
-        """How much room is worth a call: a quarter of a small window, a whole request of a large one."""
-        least = min(self._policy.request, max(1, lane.window.size // 4))
+        """How many files are worth a request: half of a small window, so that the other half keeps FSx busy."""
+        least = min(self._policy.request, max(1, lane.window.size // 2))
         if not self._book.walking and not lane.unseen and not lane.looking_ahead:
-            return min(least, len(lane.cold))
+            return min(least, max(1, len(lane.cold) + len(lane.ready)))
         return least
 
     def _affordable(self, lane: Lane, most: int) -> list[File]:
@@ -113,7 +116,7 @@ class Asking:
     def _ask(self, lane: Lane, now: float) -> None:
         while lane.ready and not self._book.stopped and now >= lane.window.paused_until:
             room = lane.window.size - lane.at_fsx
-            if room <= 0:
+            if room <= 0 or not self._is_worth_it(lane, room):
                 break
             batch = self._next_request(lane, min(room, self._policy.request), now)
             if batch:
@@ -121,6 +124,14 @@ class Asking:
         for file in [file for file in lane.ready if file.fresh_until < now]:
             lane.ready.remove(file)
             self._book.back_to_queue(file)
+
+    def _is_worth_it(self, lane: Lane, room: int) -> bool:
+        """Whether to ask now, or to wait for more room or more company."""
+        if not lane.at_fsx:
+            return True
+        least = self._worthwhile(lane)
+        more_to_come = lane.counts[Phase.LOOKING] or lane.cold
+        return room >= least and (len(lane.ready) >= least or not more_to_come)
 
     def _next_request(self, lane: Lane, most: int, now: float) -> list[File]:
         batch: list[File] = []
