@@ -83,6 +83,7 @@ class VirtualNamespace:
 
     def real_path(self, path: bytes, caller: lookup.Caller = ROOT) -> tuple[bytes, Inode]:
         """Look up a path, following links at its end too; return where it really is, and what is there."""
+        is_folder = path.endswith(b"/")
         for _ in range(lookup.MOST_LINKS):
             head, _, name = path.rstrip(b"/").rpartition(b"/")
             if name in {b"", b".", b".."}:
@@ -91,10 +92,11 @@ class VirtualNamespace:
             above = _as_folder(self.find(head + b"/", caller), path)
             found = self.find(path.rstrip(b"/"), caller, follow=False)
             if found.kind is not Kind.LINK:
-                if path.endswith(b"/"):
+                if is_folder:
                     _as_folder(found, path)
                 return above.path.rstrip(b"/") + b"/" + name, found
             path = found.target if found.target.startswith(b"/") else above.path + b"/" + found.target
+            is_folder |= path.endswith(b"/")
         raise lookup.failure(errno.ELOOP, path)
 
     def file(self, path: bytes) -> LustreFile:

@@ -72,6 +72,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             return
         self._spins += 1
         if self._spins > _MOST_SPINS:
+            self._spins = 0
             raise LivelockError(f"no time passes at {self._now:g} s; busy: {_pending(self)}")
 
 

@@ -222,7 +222,8 @@ class World(Requests):
         _check(busy == self.agents.busy, f"{busy} agents busy, {self.agents.busy} counted")
         _check(sum(n.verb is not Verb.NONE for n in nodes) <= queued, "an action is in no queue")
         for node in nodes:
-            _check(node.verb is not Verb.RESTORE or node.flags.released or node.tries == 0, f"{node} is restored twice")
+            transferred = node.verb is Verb.RESTORE and node.stage in running
+            _check(not transferred or node.flags.released, f"{node} is restored although it is there")
             _check(node.flags.released or node.on_osts is not None, f"{node} has no data anywhere")
             _check(not node.waiters or node.verb is not Verb.NONE, f"calls hang on {node} for nothing")
         _check(all(ost.used >= 0 for ost in self.osts.all), "less than nothing lies on an OST")
