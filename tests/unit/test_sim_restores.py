@@ -396,7 +396,7 @@ def test_what_stopped_agents_had_begun_ends_although_it_was_cancelled() -> None:
     restore(world, begun, waiting)
     world.freeze_agents(0.5)
     assert ask(world, [begun, waiting], 1.0, verb=Verb.CANCEL).errno == 0
-    assert [action(world, node, 1.0).idle for node in (begun, waiting)] == [False, False]
+    assert [action(world, node, 1.0).idle for node in (begun, waiting)] == [False, True]
     world.thaw_agents(2.0)
     settle(world)
     assert (begun.flags, waiting.flags, world.restoring) == (CLEAN, COLD, 0)

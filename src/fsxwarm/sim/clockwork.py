@@ -28,16 +28,15 @@ class Clockwork:
             self._timer.cancel()
 
     def _arm(self) -> None:
+        """Set the timer to the next event. One that goes off too early does no harm, and is cheaper than a new one."""
         when = self.world.next_event()
+        if when is None or (self._timer is not None and self._timer.when() <= when):
+            return
         if self._timer is not None:
-            if when == self._timer.when() and not self._timer.cancelled():
-                return
             self._timer.cancel()
-            self._timer = None
-        if when is not None:
-            self._timer = self._loop.call_at(when, self._due)
+        self._timer = self._loop.call_at(when, self._due, when)
 
-    def _due(self) -> None:
+    def _due(self, when: float) -> None:
         self._timer = None
-        self.world.advance(max(self.now(), self.world.next_event() or 0.0))
+        self.world.advance(max(self.now(), when))  # a loop's timers may go off a little early
         self._arm()

@@ -194,8 +194,8 @@ class Machinery:
         for node, number in cancelled:
             if node.number != number or node.verb is Verb.NONE:
                 continue
-            hears = self._coordinator(node).starts(self.now) and not self.agents.paused
-            if node.stage is Stage.WEDGED or hears:
+            has_agent = node.stage not in {Stage.WAITING, Stage.WEDGED}
+            if self._coordinator(node).starts(self.now) and not (has_agent and self.agents.paused):
                 node.failure = "cancelled"
                 self._end(node, restored=False)
             else:

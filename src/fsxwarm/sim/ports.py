@@ -62,6 +62,7 @@ class SimHsm:
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
         """See the port."""
         broken = await self._look("find", paths, self._world.spec.costs.stat)
+        self._world.counts["getattr"] += len(paths)
         return [self._ask(path, self._name, lambda file: file.node.flags.released, broken) for path in paths]
 
     def _state(self, file: LustreFile) -> Flags:
@@ -153,6 +154,7 @@ class SimHsm:
     def _open(self, path: bytes) -> LustreFile:
         """Open for reading, which follows a link, and ask what only a file on Lustre knows."""
         found = self._names.find(path, self._caller)
+        self._world.counts["opens"] += 1
         if not lookup.may(self._caller, found, lookup.READ):
             raise lookup.failure(errno.EACCES, path)
         if not isinstance(found, LustreFile):
@@ -174,13 +176,12 @@ class SimHsm:
         fault = self._world.faults.on_call(kind, self._clockwork.now())
         if fault is CallFault.HANG:
             raise await self._hung(f"hsm_{kind}", self._never())
-        refused = self._checked(paths)
-        if refused is not None:
-            return refused
+        files = self._checked(paths)
+        if isinstance(files, Reply):
+            return files
         if fault in _SERVER_ERRORS:
             return _reply(paths, _SERVER_ERRORS[fault])
-        fids = [self._name(path).fid for path in paths]
-        call = self._world.request(verb, fids, self._caller, self._clockwork.now())
+        call = self._world.request(verb, [file.fid for file in files], self._caller, self._clockwork.now())
         if fault is CallFault.HANG_AFTER:
             raise await self._hung(f"hsm_{kind}", self._never())
         return await self._answered(f"hsm_{kind}", call, paths)
@@ -212,8 +213,9 @@ class SimHsm:
         self._sends_until = max(now, self._sends_until) + files / rate
         return self._sends_until - now
 
-    def _checked(self, paths: Sequence[bytes]) -> Reply | None:
-        """Look at every name of a request; the answer if one keeps it from being sent."""
+    def _checked(self, paths: Sequence[bytes]) -> Reply | list[LustreFile]:
+        """Look up every name of a request; the answer if one keeps it from being sent."""
+        files: list[LustreFile] = []
         dev = None
         for path in paths:
             try:
@@ -228,7 +230,8 @@ class SimHsm:
             dev = found.dev
             if not isinstance(found, LustreFile):
                 return Reply(errno.ENODATA, f"Cannot read FID of {_text(path)}: No data available")
-        return None
+            files.append(found)
+        return files
 
     def _never(self) -> asyncio.Future[Reply]:
         hanging: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()

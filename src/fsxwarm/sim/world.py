@@ -24,11 +24,12 @@ _NO_FLAGS: Final = Flags(0)
 
 
 class World(Requests):
-    """All servers of one file system.
+    """All servers of one file system. Nothing in it is left to chance.
 
-    `counts` has what was asked of them: `requests`, `<verb> requests`, `items`, `state`, `action`, `released`,
-    `restored`, `failed`, `blocked` (calls), `starved` (calls that found no thread) and `duplicates`: items whose
-    restore was in flight already, which no good client sends. `on_item` hears of every item that the servers come to.
+    `counts` has what was asked of them: `requests`, `<verb> requests`, `items`, `state`, `action` (by the ports also
+    `opens`, `getattr` and `<kind> calls`), `released`, `restored`, `failed`, `blocked` (calls), `starved` (calls that
+    found no thread) and `duplicates`: items whose restore was in flight already, which no good client sends.
+    `on_item` hears of every item that the servers come to.
     `lost_data` holds the files that were released although the archive did not have their data.
     """
 
