@@ -39,4 +39,4 @@ bench-window: setup ## Measure the adaptive window against the best fixed one
 	$(BIN)/python tests/bench/window.py
 
 demo: setup ## Show it on a simulated FSx, beside the usual one-liner
-	$(BIN)/fsxwarm sim demo
+	$(BIN)/python -m fsxwarm.sim.demo
