@@ -1,4 +1,4 @@
-"""Every way in which fsxwarm can refuse or give up, with the exit status and the hint that belong to it."""
+"""Every way in which fsxwarm can refuse or give up, with its exit status, its HTTP status and its hint."""
 
 from __future__ import annotations
 
@@ -49,35 +49,54 @@ class Kind(StrEnum):
     HUNG = "hung"
     NO_ROOM = "no_room"
     DEADLINE = "deadline"
+    NO_SUCH_JOB = "no_such_job"
+    CONFLICT = "conflict"
+    TOO_MANY = "too_many"
+    TOO_LARGE = "too_large"
+    RESTARTING = "restarting"
+    NO_DAEMON = "no_daemon"
     INTERRUPTED = "interrupted"
     UNFORESEEN = "unforeseen"
 
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What a kind of error means to the outside."""
+    """What a kind of error means to the outside: a command's exit status, the daemon's HTTP status."""
 
     exit: Exit
+    http: int
     permanent: bool
     hint: str
 
 
 CONSEQUENCES: Final[dict[Kind, Consequence]] = {
-    Kind.USAGE: Consequence(Exit.USAGE, True, "see --help"),
-    Kind.NO_SUCH_PATH: Consequence(Exit.USAGE, True, "check the spelling and that the file system is mounted"),
-    Kind.NOT_LUSTRE: Consequence(Exit.CANNOT, True, "only files on FSx for Lustre can be released and warmed"),
-    Kind.NO_LFS: Consequence(Exit.CANNOT, True, "install the Lustre client (package lustre-client) on this machine"),
-    Kind.NO_PERMISSION: Consequence(Exit.CANNOT, True, "run as the files' owner or as root, or ask the administrator"),
-    Kind.UNREADABLE: Consequence(Exit.CANNOT, True, "check the file's permissions"),
+    Kind.USAGE: Consequence(Exit.USAGE, 400, True, "see --help"),
+    Kind.NO_SUCH_PATH: Consequence(Exit.USAGE, 404, True, "check the spelling and that the file system is mounted"),
+    Kind.NOT_LUSTRE: Consequence(Exit.CANNOT, 422, True, "only files on FSx for Lustre can be released and warmed"),
+    Kind.NO_LFS: Consequence(
+        Exit.CANNOT, 503, True, "install the Lustre client (package lustre-client) on this machine"
+    ),
+    Kind.NO_PERMISSION: Consequence(
+        Exit.CANNOT, 403, True, "run as the files' owner or as root, or ask the administrator"
+    ),
+    Kind.UNREADABLE: Consequence(Exit.CANNOT, 403, True, "check the file's permissions"),
     Kind.HUNG: Consequence(
-        Exit.CANNOT, False, "the file system does not answer: see `dmesg` and `lfs check servers`, then run again"
+        Exit.CANNOT, 503, False, "the file system does not answer: see `dmesg` and `lfs check servers`, then run again"
     ),
     Kind.NO_ROOM: Consequence(
-        Exit.NO_ROOM, False, "release something (`fsxwarm release`), warm less, or use --fit to warm what fits"
+        Exit.NO_ROOM, 507, False, "release something (`fsxwarm release`), warm less, or use --fit to warm what fits"
     ),
-    Kind.DEADLINE: Consequence(Exit.DEADLINE, False, "run again: what is resident stays resident"),
-    Kind.INTERRUPTED: Consequence(Exit.INTERRUPTED, False, "run again to resume"),
-    Kind.UNFORESEEN: Consequence(Exit.UNFORESEEN, False, "please report this"),
+    Kind.DEADLINE: Consequence(Exit.DEADLINE, 504, False, "run again: what is resident stays resident"),
+    Kind.NO_SUCH_JOB: Consequence(Exit.USAGE, 404, True, "`fsxwarm jobs` lists yours"),
+    Kind.CONFLICT: Consequence(Exit.CANNOT, 409, True, "look at it with `fsxwarm jobs show`"),
+    Kind.TOO_MANY: Consequence(Exit.CANNOT, 429, False, "wait until some of your jobs have ended, or cancel some"),
+    Kind.TOO_LARGE: Consequence(Exit.CANNOT, 413, True, "split the list, or name the folder instead of its files"),
+    Kind.RESTARTING: Consequence(Exit.CANNOT, 503, False, "the job goes on by itself: ask again in a moment"),
+    Kind.NO_DAEMON: Consequence(
+        Exit.CANNOT, 503, False, "see `systemctl status fsxwarm`, or work without it (--local)"
+    ),
+    Kind.INTERRUPTED: Consequence(Exit.INTERRUPTED, 503, False, "run again to resume"),
+    Kind.UNFORESEEN: Consequence(Exit.UNFORESEEN, 500, False, "please report this"),
 }
 
 
@@ -99,6 +118,11 @@ class FsxwarmError(Exception):
     def exit(self) -> Exit:
         """The exit status that a command ends with."""
         return CONSEQUENCES[self.kind].exit
+
+    @property
+    def http(self) -> int:
+        """The status of the daemon's answer."""
+        return CONSEQUENCES[self.kind].http
 
     @property
     def permanent(self) -> bool:
