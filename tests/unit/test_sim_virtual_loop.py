@@ -5,6 +5,8 @@ import threading
 from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fsxwarm.sim import vloop
 
@@ -107,3 +109,20 @@ def test_tasks_that_keep_each_other_awake_are_found_out() -> None:
 
     with pytest.raises(vloop.LivelockError, match="no time passes"):
         vloop.run(main())
+
+
+@given(start=st.floats(0.0, 1e7), delays=st.lists(st.floats(0.0, 1e5), min_size=1, max_size=20))
+def test_no_timer_goes_off_before_its_time(start: float, delays: list[float]) -> None:
+    """Whoever waits until a time and looks at the clock would otherwise wait for a rest that never passes."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        early: list[float] = []
+        for delay in delays:
+            when = loop.time() + delay
+            loop.call_at(when, lambda when=when: early.append(when) if loop.time() < when else None)
+            await asyncio.sleep(delay / 3)
+        await asyncio.sleep(max(delays))
+        assert early == []
+
+    vloop.run(main(), start=start)

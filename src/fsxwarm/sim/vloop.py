@@ -11,14 +11,13 @@ import asyncio
 import selectors
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
-from math import inf
+from math import inf, ulp
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_RESOLUTION: Final = 1e-9
 _MOST_SPINS: Final = 500_000
 _NAMED: Final = 10
 
@@ -38,7 +37,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now = start
         self._spins = 0
         super().__init__(_Selector(self._wait))
-        self._clock_resolution = _RESOLUTION
+        self._clock_resolution = ulp(start)
 
     def time(self) -> float:
         """The virtual clock, in seconds."""
@@ -68,6 +67,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             raise DeadlockError(f"nothing will ever happen again; waiting: {_pending(self)}")
         if timeout > 0:
             self._now += timeout
+            # No timer may fire before its time, however little: whoever then waits for the rest would spin for ever.
+            self._clock_resolution = ulp(self._now)
             self._spins = 0
             return
         self._spins += 1
