@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections import Counter
 from collections.abc import Sequence
 
+from fsxwarm.model.diagnosis import GONE
 from fsxwarm.model.entry import Entry, Key, Trouble, stat_proves_resident
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.model.messages import Look, Sight
@@ -34,7 +36,24 @@ class Looker:
         except CallHungError as hung:
             late = [Sight(trouble=Trouble(path, errno.ETIMEDOUT, str(hung))) for path in paths]
             return {entry.key: sight for entry, sight in zip(files, late, strict=True)}
+        if how is not Look.STAT:
+            await self._doubt(files, sights)
         return {entry.key: sight for entry, sight in zip(files, sights, strict=True)}
+
+    async def _doubt(self, files: Sequence[Entry], sights: list[Sight]) -> None:
+        """Look for files that are said to be gone: an `lfs` that finds nothing must not empty the tree.
+
+        Where a stat finds the same file, the trouble becomes EIO.
+        """
+        gone = [at for at, sight in enumerate(sights) if sight.trouble is not None and sight.trouble.errno in GONE]
+        if not gone:
+            return
+        stats = await self._tree.stat([files[at].path for at in gone])
+        for at, stat in zip(gone, stats, strict=True):
+            trouble = sights[at].trouble
+            if trouble is not None and isinstance(stat, Stat) and (stat.dev, stat.ino) == files[at].key:
+                text = f"it is there, but lfs says: {trouble.text or os.strerror(trouble.errno)}"
+                sights[at] = Sight(trouble=Trouble(files[at].path, errno.EIO, text))
 
     async def _sights(self, how: Look, files: Sequence[Entry], paths: list[bytes]) -> list[Sight]:
         match how:

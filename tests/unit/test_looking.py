@@ -1,0 +1,78 @@
+"""Looks become sights; what a tool says of a file that is gone is not believed while the file is there."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from fsxwarm.engine.looking import Looker
+from fsxwarm.model.entry import Entry
+from fsxwarm.model.hsm import IDLE
+from fsxwarm.model.messages import Look
+from fsxwarm.ports.hsm import CallHungError
+from paper import GONE as RELEASED
+from paper import File, Paper
+
+WARM, COLD, LIAR = b"/fsx/warm", b"/fsx/cold", b"/fsx/liar"
+
+
+def entry(world: Paper, path: bytes) -> Entry:
+    file = world.files[path]
+    return Entry(path, 7, file.ino, file.size, file.blocks, 1, 1, 1, 1, 0, 0o644)
+
+
+@pytest.fixture
+def world() -> Paper:
+    return Paper({WARM: File(), COLD: File(RELEASED), LIAR: File(errno=errno.ENOENT)})
+
+
+@pytest.mark.parametrize("how", list(Look))
+async def test_each_way_of_looking_sees_what_it_can(world: Paper, how: Look) -> None:
+    warm, cold = entry(world, WARM), entry(world, COLD)
+    sights = await Looker(world, world).look(how, [warm, cold])
+    for file, released in ((warm, False), (cold, True)):
+        sight = sights[file.key]
+        assert sight.trouble is None
+        if how in {Look.STAT, Look.RELEASED}:
+            assert sight.resident is not released
+        if how in {Look.STATE, Look.BOTH}:
+            assert sight.flags is not None
+            assert sight.flags.released is released
+        if how in {Look.ACTION, Look.BOTH}:
+            assert sight.action == IDLE
+
+
+async def test_a_file_that_the_tool_does_not_find_is_not_gone_while_it_is_there(world: Paper) -> None:
+    liar = entry(world, LIAR)
+    trouble = (await Looker(world, world).look(Look.STATE, [liar]))[liar.key].trouble
+    assert trouble is not None
+    assert trouble.errno == errno.EIO
+    assert "it is there" in trouble.text
+
+
+async def test_a_file_that_is_gone_is_gone(world: Paper) -> None:
+    liar = entry(world, LIAR)
+    del world.files[LIAR]
+    for how in Look:
+        trouble = (await Looker(world, world).look(how, [liar]))[liar.key].trouble
+        assert trouble is not None
+        assert trouble.errno == errno.ENOENT
+
+
+async def test_a_name_that_another_file_took_is_not_our_file(world: Paper) -> None:
+    cold = entry(world, COLD)
+    world.files[COLD].ino += 1000
+    trouble = (await Looker(world, world).look(Look.STAT, [cold]))[cold.key].trouble
+    assert trouble is not None
+    assert trouble.errno == errno.ESTALE
+
+
+async def test_a_look_that_hangs_is_each_files_trouble(world: Paper) -> None:
+    def hang(_: str) -> None:
+        raise CallHungError("lfs hsm_state", 60.0)
+
+    warm, cold = entry(world, WARM), entry(world, COLD)
+    world.before = hang
+    sights = await Looker(world, world).look(Look.STATE, [warm, cold])
+    assert {sight.trouble and sight.trouble.errno for sight in sights.values()} == {errno.ETIMEDOUT}
