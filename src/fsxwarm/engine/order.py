@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import AsyncIterator, Callable
-from enum import StrEnum
 from typing import Final
 
 from fsxwarm.model.entry import Entry, Resident
+from fsxwarm.model.order import Order
 from fsxwarm.ports.tree import Batch
 
-
-class Order(StrEnum):
-    """`listed` takes files as they come: as the list says, folders in sorted depth-first order."""
-
-    LISTED = "listed"
-    PATH = "path"
-    LARGEST = "largest"
-    SMALLEST = "smallest"
-    NEWEST = "newest"
-
+__all__ = ["Order", "in_order"]
 
 _BATCH: Final = 1000
 _FIELDS: Final = struct.Struct(">QQQQqqqIII")
