@@ -1,0 +1,160 @@
+"""What a preload would have to do, and how long that may take, without asking for anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from fsxwarm.engine.crew import Crew
+from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
+from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.space import Measure, measure_mount
+from fsxwarm.model.diagnosis import why_blocked
+from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.outcome import Reason
+from fsxwarm.model.tally import Tally
+from fsxwarm.model.units import Amount
+from fsxwarm.ports.hsm import Hsm
+
+_PARALLEL: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes that a file system (by its mount point) would have to take in, and the room that it has for them."""
+
+    mount: bytes
+    bytes: int
+    measure: Measure
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of it fits, less the reserve."""
+        return self.bytes <= self.measure.available
+
+
+@dataclass(slots=True)
+class Estimate:
+    """What was found, also while it is looked for.
+
+    `released` could be restored; `blocked` could not, by reason; `unknown` are files of which nobody would say.
+    """
+
+    resident: Tally = field(default_factory=Tally)
+    released: Tally = field(default_factory=Tally)
+    blocked: dict[Reason, Tally] = field(default_factory=dict)
+    unknown: Tally = field(default_factory=Tally)
+    vanished: int = 0
+    skipped: int = 0
+    troubles: Troubles = field(default_factory=Troubles)
+    needs: list[Need] = field(default_factory=list)
+
+    @property
+    def fits(self) -> bool:
+        """Whether everything released fits, as far as free space could be measured."""
+        return all(need.fits for need in self.needs)
+
+
+class Speed(NamedTuple):
+    """What FSx can do: files and bytes restored per second, 0 where it is not known."""
+
+    files: float
+    bytes: float
+
+    def seconds(self, tally: Tally) -> float:
+        """How long restoring some files takes: below about 9 MB a file, files per second are the limit, not bytes."""
+        by_files = tally.files / self.files if self.files else 0.0
+        by_bytes = tally.bytes / self.bytes if self.bytes else 0.0
+        return max(by_files, by_bytes)
+
+
+def best(speeds: Iterable[Speed]) -> Speed | None:
+    """The most that earlier runs reached: runs of small files tell the files per second, of large ones the bytes."""
+    files, nbytes = 0.0, 0.0
+    for speed in speeds:
+        files, nbytes = max(files, speed.files), max(nbytes, speed.bytes)
+    return Speed(files, nbytes) if files and nbytes else None
+
+
+class Estimator:
+    """Makes an estimate of a selection; `estimate` can be watched while `run` fills it.
+
+    `reserve` is the space to leave free; None: free space is not looked at.
+    """
+
+    def __init__(self, hsm: Hsm, selection: Selection, *, reserve: Amount | None) -> None:
+        self._hsm = hsm
+        self._looks = Looks(hsm, selection.tree)
+        self._selection = selection
+        self._reserve = reserve
+        self._by_dev: Counter[int] = Counter()
+        self.estimate = Estimate()
+
+    async def run(self) -> Estimate:
+        """Walk, look and measure; raises what resolving the selection raises, and HUNG."""
+        pending: list[Entry] = []
+        async with Crew(_PARALLEL) as crew:
+            async for batch in self._selection.batches():
+                self.estimate.skipped += batch.skipped
+                self.estimate.vanished += self.estimate.troubles.take(batch)
+                for item in batch.items:
+                    if isinstance(item, Resident):
+                        self.estimate.resident.add(item.bytes, item.files)
+                    elif item.proves_resident:
+                        self.estimate.resident.add(item.size)
+                    else:
+                        pending.append(item)
+                while len(pending) >= AT_ONCE:
+                    await crew.start(self._look(pending[:AT_ONCE]))
+                    del pending[:AT_ONCE]
+            if pending:
+                await crew.start(self._look(pending))
+        await self._measure()
+        return self.estimate
+
+    async def _look(self, entries: Sequence[Entry]) -> None:
+        denied: list[Entry] = []
+        states = await self._looks.states([entry.path for entry in entries])
+        for entry, state in zip(entries, states, strict=True):
+            if isinstance(state, Trouble):
+                if state.errno in DENIED:
+                    denied.append(entry)
+                else:
+                    self._unclear(entry, state)
+            elif not state.released:
+                self.estimate.resident.add(entry.size)
+            elif state.restorable:
+                self._released(entry)
+            else:
+                self.estimate.blocked.setdefault(why_blocked(state), Tally()).add(entry.size)
+        answers = await self._looks.released([entry.path for entry in denied])
+        for entry, answer in zip(denied, answers, strict=True):
+            if isinstance(answer, Trouble):
+                self._unclear(entry, answer)
+            elif answer:
+                self._released(entry)
+            else:
+                self.estimate.resident.add(entry.size)
+
+    def _released(self, entry: Entry) -> None:
+        self.estimate.released.add(entry.size)
+        self._by_dev[entry.dev] += entry.size
+
+    def _unclear(self, entry: Entry, trouble: Trouble) -> None:
+        if trouble.errno in GONE:
+            self.estimate.vanished += 1
+        else:
+            self.estimate.unknown.add(entry.size)
+            self.estimate.troubles.add(trouble)
+
+    async def _measure(self) -> None:
+        if self._reserve is None:
+            return
+        for dev, mount in self._selection.mounts.items():
+            measure = await measure_mount(self._hsm, mount, self._reserve)
+            if isinstance(measure, Measure):
+                self.estimate.needs.append(Need(mount, self._by_dev[dev], measure))
+            else:
+                self.estimate.troubles.add(measure)

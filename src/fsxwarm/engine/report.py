@@ -1,0 +1,302 @@
+"""The report of a preload: JSON lines, one for each file that is not resident at the end.
+
+    {"schema": "fsxwarm.report/1", "version": …, "started": …, "arguments": […], "shard": "1/1"}
+    {"path": …, "path_b64": …, "size": …, "outcome": …, "reason": …, "errno": …, "flags": […], "flags_hex": …,
+     "attempts": …, "in_flight": …, "detail": …, "what": …, "todo": …}
+    {"summary": {"exit": …, "ended": …, …}}
+
+`path_b64` has the exact bytes of a name that is not UTF-8, and is only there for one. `outcome` is failed, blocked,
+vanished or cancelled; for what could not be looked at it is unreadable, missing or outside (not on FSx for Lustre).
+`in_flight` tells that the file's restore goes on at FSx. Without its last line a report is unfinished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import errno
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import aiofiles
+from aiofiles.threadpool.binary import AsyncBufferedIOBase
+
+from fsxwarm.engine.looks import GONE
+from fsxwarm.engine.selection import NOT_ON_LUSTRE
+from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.entry import Trouble
+from fsxwarm.model.hsm import Flags
+from fsxwarm.model.messages import Finish, Say
+from fsxwarm.model.outcome import MEANINGS
+
+SCHEMA: Final = "fsxwarm.report/1"
+_BATCH: Final = 500
+_READ: Final = 1 << 20
+_LONGEST: Final = 1 << 16
+_CHUNK: Final = 1000
+_RETRIED: Final = {"failed", "blocked", "cancelled", "unreadable"}
+_WORDS: Final = {
+    Flags.RELEASED: "released",
+    Flags.EXISTS: "exists",
+    Flags.DIRTY: "dirty",
+    Flags.ARCHIVED: "archived",
+    Flags.NORELEASE: "never_release",
+    Flags.NOARCHIVE: "never_archive",
+    Flags.LOST: "lost_from_hsm",
+}
+
+
+class Report:
+    """Writes a report beside its target and puts it in its place at the end: it is whole, or it is not there.
+
+    Lines are handed over without waiting and written in batches by a task. When that fails, `problem` says why, what
+    was written is removed, and the warming goes on.
+    """
+
+    def __init__(self, target: Path, header: Mapping[str, object]) -> None:
+        self._target = target
+        self._draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        self._lines = [_line({"schema": SCHEMA, **header, "shard": "1/1"})]
+        self._full = asyncio.Event()
+        self._ending = False
+        self._writer: asyncio.Task[None] | None = None
+        self.problem: str | None = None
+
+    @classmethod
+    async def begin(cls, target: Path, header: Mapping[str, object]) -> Report:
+        """Open a report; FsxwarmError USAGE when there cannot be one at `target`."""
+        try:
+            real = await asyncio.to_thread(_usable, target)
+            report = cls(real, header)
+            file = await aiofiles.open(report._draft, "xb")
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise FsxwarmError(
+                Kind.USAGE, f"cannot write a report to {target}: {why}", hint="name another file with --report"
+            ) from None
+        report._writer = asyncio.create_task(report._write(file))
+        return report
+
+    def settled(self, finish: Finish) -> None:
+        """Note a file that is not resident."""
+        if not finish.outcome.warm:
+            self._add(_finished(finish))
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Note a path that could not be looked at."""
+        self._add(_troubled(trouble))
+
+    def said(self, say: Say) -> None:
+        """Of no interest here."""
+
+    def ready(self) -> None:
+        """Of no interest here."""
+
+    async def end(self, summary: Mapping[str, object]) -> None:
+        """Write the last line, sync, and put the report in its place; see `problem` afterwards."""
+        if self._writer is None:
+            return
+        self._add({"summary": summary})
+        self._ending = True
+        self._full.set()
+        await self._writer
+        self._writer = None
+        if self.problem is None:
+            try:
+                await asyncio.to_thread(self._draft.replace, self._target)
+            except OSError as error:
+                self._give_up(error)
+
+    async def discard(self) -> None:
+        """Leave no report."""
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.wait({self._writer})
+            self._writer = None
+            self._remove()
+
+    def _add(self, document: Mapping[str, object]) -> None:
+        if self.problem is None:
+            self._lines.append(_line(document))
+            if len(self._lines) >= _BATCH:
+                self._full.set()
+
+    async def _write(self, file: AsyncBufferedIOBase) -> None:
+        try:
+            try:
+                while self._lines or not self._ending:
+                    await self._full.wait()
+                    lines, self._lines = self._lines, []
+                    if not self._ending:
+                        self._full.clear()
+                    await file.write(b"".join(lines))
+                await file.flush()
+                await asyncio.to_thread(os.fsync, file.fileno())
+            finally:
+                await file.close()
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self.problem = f"no report: cannot write {self._target}: {error.strerror or error}"
+        self._lines = []
+        self._remove()
+
+    def _remove(self) -> None:
+        with suppress(OSError):
+            self._draft.unlink()
+
+
+async def check_report(source: Path) -> bool:
+    """Read a report through; returns whether it is finished. FsxwarmError names its first bad line."""
+    finished = False
+    async for _, document in _documents(source):
+        finished = "summary" in document
+    return finished
+
+
+async def files_to_retry(source: Path) -> AsyncIterator[Sequence[bytes]]:
+    """The files of a report that may become resident yet, in its order, 1,000 at a time."""
+    paths: list[bytes] = []
+    async for number, document in _documents(source):
+        if document.get("outcome") in _RETRIED:
+            paths.append(_path(document, source, number))
+        if len(paths) == _CHUNK:
+            yield paths
+            paths = []
+    if paths:
+        yield paths
+
+
+def _usable(target: Path) -> Path:
+    """Where the report really goes; only a regular file is ever replaced."""
+    real = target.resolve()
+    try:
+        mode = real.stat().st_mode
+    except FileNotFoundError:
+        return real
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return real
+
+
+def _finished(finish: Finish) -> dict[str, object]:
+    meaning = None if finish.reason is None else MEANINGS[finish.reason]
+    flags = finish.flags
+    return {
+        **_named(finish.entry.path),
+        "size": finish.entry.size,
+        "outcome": finish.outcome.value,
+        "reason": None if finish.reason is None else finish.reason.value,
+        "errno": finish.errno,
+        "flags": None if flags is None else [word for flag, word in _WORDS.items() if flags & flag],
+        "flags_hex": None if flags is None else f"0x{flags:08x}",
+        "attempts": finish.attempts,
+        "in_flight": finish.in_flight,
+        "detail": finish.detail,
+        "what": "" if meaning is None else meaning.what,
+        "todo": "" if meaning is None else meaning.todo,
+    }
+
+
+def _troubled(trouble: Trouble) -> dict[str, object]:
+    outcome, todo = "unreadable", "check its permissions and that the file system answers"
+    if trouble.errno in GONE:
+        outcome, todo = "missing", "correct the list"
+    elif trouble.errno == NOT_ON_LUSTRE:
+        outcome, todo = "outside", "nothing: only files on FSx for Lustre can be released"
+    return {
+        **_named(trouble.path),
+        "outcome": outcome,
+        "reason": None,
+        "errno": trouble.errno,
+        "what": trouble.text or os.strerror(trouble.errno),
+        "todo": todo,
+    }
+
+
+def _named(path: bytes) -> dict[str, str]:
+    try:
+        return {"path": path.decode()}
+    except UnicodeDecodeError:
+        exact = base64.b64encode(path).decode("ascii")
+        return {"path": path.decode(errors="backslashreplace"), "path_b64": exact}
+
+
+def _line(document: Mapping[str, object]) -> bytes:
+    return json.dumps(document).encode() + b"\n"
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+async def _documents(source: Path) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """The lines of a report with their numbers. A torn last line, as a crash leaves it, counts as none."""
+    number = 0
+    async for line, whole in _lines(source):
+        number += 1
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict):
+            if number > 1 and not whole:
+                return
+            raise _bad(source, number, "it is no JSON object")
+        if number == 1 and document.get("schema") != SCHEMA:
+            raise _bad(source, number, f'a report begins with {{"schema": "{SCHEMA}"')
+        if number > 1 and "summary" not in document:
+            _path(document, source, number)
+        yield number, document
+    if not number:
+        raise _bad(source, 1, "the file is empty")
+
+
+def _path(document: Mapping[str, Any], source: Path, number: int) -> bytes:
+    exact, text = document.get("path_b64"), document.get("path")
+    try:
+        path = base64.b64decode(exact, validate=True) if isinstance(exact, str) else os.fsencode(text or "")
+    except (binascii.Error, UnicodeEncodeError, TypeError, ValueError):
+        path = b""
+    if not path.startswith(b"/") or b"\0" in path:
+        raise _bad(source, number, "it names no file by an absolute path")
+    return path
+
+
+def _bad(source: Path, number: int, why: str) -> FsxwarmError:
+    return FsxwarmError(
+        Kind.USAGE,
+        f"--retry-failed {source}: line {number}: {why}",
+        hint="name a file that preload --report wrote",
+    )
+
+
+async def _lines(source: Path) -> AsyncIterator[tuple[bytes, bool]]:
+    """Lines without their ends; the flag tells whether there was one."""
+    try:
+        if not stat.S_ISREG((await asyncio.to_thread(source.stat)).st_mode):
+            raise FsxwarmError(Kind.USAGE, f"--retry-failed {source}: it is no regular file")
+        async with aiofiles.open(source, "rb") as file:
+            rest = b""
+            number = 0
+            while data := await file.read(_READ):
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    yield line, True
+                number += len(lines)
+                if len(rest) > _LONGEST:
+                    raise _bad(source, number + 1, "it is longer than any line of a report")
+            if rest:
+                yield rest, False
+    except OSError as error:
+        raise FsxwarmError(
+            Kind.NO_SUCH_PATH, f"cannot read the report {source}: {error.strerror or error}", hint=""
+        ) from None

@@ -1,0 +1,1 @@
+"""What fsxwarm keeps between runs."""
