@@ -57,9 +57,6 @@ class Kind(StrEnum):
     RESTARTING = "restarting"
     NO_DAEMON = "no_daemon"
     INTERRUPTED = "interrupted"
-    NO_SUCH_JOB = "no_such_job"
-    NO_SUCH_LEASE = "no_such_lease"
-    RESTARTING = "restarting"
     STORE = "store"
     UNFORESEEN = "unforeseen"
 
@@ -93,7 +90,7 @@ CONSEQUENCES: Final[dict[Kind, Consequence]] = {
     ),
     Kind.DEADLINE: Consequence(Exit.DEADLINE, 504, False, "run again: what is resident stays resident"),
     Kind.NO_SUCH_JOB: Consequence(Exit.USAGE, 404, True, "`fsxwarm jobs` lists yours"),
-    Kind.NO_SUCH_LEASE: Consequence(Exit.USAGE, True, "it has run out, or never was: take a new one"),
+    Kind.NO_SUCH_LEASE: Consequence(Exit.USAGE, 404, True, "it has run out, or never was: take a new one"),
     Kind.CONFLICT: Consequence(Exit.CANNOT, 409, True, "look at it with `fsxwarm jobs show`"),
     Kind.TOO_MANY: Consequence(Exit.CANNOT, 429, False, "wait until some of your jobs have ended, or cancel some"),
     Kind.TOO_LARGE: Consequence(Exit.CANNOT, 413, True, "split the list, or name the folder instead of its files"),
@@ -102,10 +99,7 @@ CONSEQUENCES: Final[dict[Kind, Consequence]] = {
         Exit.CANNOT, 503, False, "see `systemctl status fsxwarm`, or work without it (--local)"
     ),
     Kind.INTERRUPTED: Consequence(Exit.INTERRUPTED, 503, False, "run again to resume"),
-    Kind.NO_SUCH_JOB: Consequence(Exit.USAGE, True, "see `fsxwarm jobs` for those that the daemon knows"),
-    Kind.NO_SUCH_LEASE: Consequence(Exit.USAGE, True, "it has run out, or never was: take a new one"),
-    Kind.RESTARTING: Consequence(Exit.CANNOT, False, "ask again in a moment: jobs go on after a restart"),
-    Kind.STORE: Consequence(Exit.CANNOT, True, "see the daemon's log and its state directory"),
+    Kind.STORE: Consequence(Exit.CANNOT, 500, True, "see the daemon's log and its state directory"),
     Kind.UNFORESEEN: Consequence(Exit.UNFORESEEN, 500, False, "please report this"),
 }
 

@@ -117,11 +117,11 @@ class Service:
         """All jobs known, or those of one owner (uid), the newest first."""
         raise NotImplementedError
 
-    def job(self, id: str) -> JobView | None:
+    def job(self, job_id: str) -> JobView | None:
         """One job; None when there is none of this id."""
         raise NotImplementedError
 
-    async def wait(self, id: str, timeout: float) -> JobView:
+    async def wait(self, job_id: str, timeout: float) -> JobView:  # noqa: ASYNC109 - an elapsed time is an answer here, not an error
         """Wait until a job becomes ready or ends, or `timeout` seconds have passed; returns how it stands then.
 
         Returns at once when it has ended already. A job that is ready already is waited for to its end.
@@ -129,15 +129,15 @@ class Service:
         """
         raise NotImplementedError
 
-    async def cancel(self, id: str) -> JobView:
+    async def cancel(self, job_id: str) -> JobView:
         """Let go of a job; one that has ended stays as it is. Files that other jobs want go on for them."""
         raise NotImplementedError
 
-    async def set_priority(self, id: str, priority: int) -> JobView:
+    async def set_priority(self, job_id: str, priority: int) -> JobView:
         """Change a job's priority (0 to 100); holds for its files that have not been asked for."""
         raise NotImplementedError
 
-    async def failures(self, id: str, after: int = 0, limit: int = 1000) -> list[Failure]:
+    async def failures(self, job_id: str, after: int = 0, limit: int = 1000) -> list[Failure]:
         """A job's files that did not become resident, in order, behind the number `after`."""
         raise NotImplementedError
 
@@ -145,11 +145,11 @@ class Service:
         """Promise that a path is not released."""
         raise NotImplementedError
 
-    async def renew(self, id: str, seconds: float) -> Lease:
+    async def renew(self, lease_id: str, seconds: float) -> Lease:
         """Let a lease run out `seconds` from now instead. Raises NO_SUCH_LEASE when it has run out already."""
         raise NotImplementedError
 
-    async def release_lease(self, id: str) -> None:
+    async def release_lease(self, lease_id: str) -> None:
         """End a lease before its time."""
         raise NotImplementedError
 
