@@ -16,39 +16,41 @@ class BrokenPromiseError(AssertionError):
     """The state machine is in a state that it promised never to be in."""
 
 
-def _must(truth: object, what: str) -> None:
+def _must(truth: object, what: str, *about: object) -> None:
+    """Raise unless it is true; the words are only put together then, for this runs after each event."""
     if not truth:
-        raise BrokenPromiseError(what)
+        raise BrokenPromiseError(what.format(*about))
 
 
 def validate(book: Book, asking: Asking) -> None:
     """Raise `BrokenPromiseError` when a file is in no place or in two, is waited for by nobody, or miscounted."""
     for key, file in book.files.items():
-        _must(file.key == key, f"{file} is filed under {key}")
-        _must(0 <= file.attempts <= book.policy.attempts, f"{file} was asked for too often")
+        _must(file.key == key, "{} is filed under {}", file, key)
+        _must(0 <= file.attempts <= book.policy.attempts, "{} was asked for too often", file)
         if file.phase in _WATCHED_OVER:
             looked_after = file.looking is not None or file.due is not None
-            _must(looked_after or file.request in asking.requests, f"{file} is waited for by nobody")
+            _must(looked_after or file.request in asking.requests, "{} is waited for by nobody", file)
         if file.phase is Phase.SUBMITTED:
-            _must(file.request in asking.requests, f"{file} waits for no request")
+            _must(file.request in asking.requests, "{} waits for no request", file)
     for lane_id, lane in book.lanes.items():
         files = [file for file in book.files.values() if file.lane == lane_id]
         counted = Counter(file.phase for file in files)
-        _must(+lane.counts == counted, f"{lane_id} counts {lane.counts}, holds {counted}")
+        _must(+lane.counts == counted, "{} counts {}, holds {}", lane_id, lane.counts, counted)
         _validate_queues(lane, files)
     claimed: Counter[int] = Counter()
     for file in book.files.values():
         if file.phase in ASKED_OR_NEXT:
             claimed[file.entry.dev] += file.entry.size
-    _must(+book.claimed == +claimed, f"{book.claimed} bytes claimed, {claimed} on their way")
+    _must(+book.claimed == +claimed, "{} bytes claimed, {} on their way", book.claimed, claimed)
 
 
 def _validate_queues(lane: Lane, files: list[File]) -> None:
     for queue, phase in ((lane.unseen, Phase.QUEUED), (lane.cold, Phase.QUEUED), (lane.ready, Phase.READY)):
         _must(len({id(file) for file in queue}) == len(queue), "a file waits twice in a queue")
         for file in queue:
-            _must(file.phase is phase and file.looking is None, f"{file} waits in the wrong queue")
+            _must(file.phase is phase and file.looking is None, "{} waits in the wrong queue", file)
     waiting = {id(file) for file in lane.unseen} | {id(file) for file in lane.cold}
     for file in files:
         if file.phase is Phase.QUEUED:
-            _must((id(file) in waiting) is (file.looking is None), f"{file} is in no queue, or in one while looked at")
+            placed = (id(file) in waiting) is (file.looking is None)
+            _must(placed, "{} is in no queue, or in one while looked at", file)
