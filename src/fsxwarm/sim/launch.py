@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fsxwarm.sim import wire
+from fsxwarm.sim import layout, wire
 
 READY: Final = "READY"
 """What a server prints on a line of its own once it listens."""
@@ -36,12 +36,17 @@ class SimulatedFsx:
         return self.folder / "bin" / "lfs"
 
     def environ(self, base: Mapping[str, str], *, uid: int | None = None) -> dict[str, str]:
-        """Return `base` with what makes commands use this FSx: PATH and FSXWARM_MOUNTS.
+        """Return `base` with what makes commands use this FSx: PATH, FSXWARM_MOUNTS, FSXWARM_SYSTEM_CALLS.
 
         With `uid` the simulated servers take the caller for that user, whoever he is; only who started them may ask so.
         """
         path = f"{self.folder / 'bin'}{os.pathsep}{base.get('PATH', os.defpath)}"
-        found = {**base, "PATH": path, "FSXWARM_MOUNTS": str(self.folder / "mounts")}
+        found = {
+            **base,
+            "PATH": path,
+            "FSXWARM_MOUNTS": str(self.folder / "mounts"),
+            "FSXWARM_SYSTEM_CALLS": str(layout.system_calls(self.folder)),
+        }
         return found if uid is None else {**found, "FSXWARM_SIM_UID": str(uid)}
 
     def control(self, op: str, **fields: object) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from fsxwarm.sim import client
+from fsxwarm.sim import client, syscalls
 
 FSNAME: Final = "fsx"
 ASSOCIATIONS: Final = ("climate", "genomes", "imagenet")
@@ -41,12 +41,13 @@ def fixed(size: int) -> Sizes:
 
 
 def prepare(folder: Path) -> None:
-    """Make what surrounds the tree: `mnt`, `bin/lfs`, `mounts`, `env`."""
+    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `env`."""
     (folder / "mnt").mkdir(parents=True, exist_ok=True)
     (folder / "bin").mkdir(exist_ok=True)
     executable = folder / "bin" / "lfs"
     executable.write_text(f"#!{Path(sys.executable).resolve()} -IS\n{Path(client.__file__).read_text()}")
     executable.chmod(0o755)
+    system_calls(folder).write_text(Path(syscalls.__file__).read_text())
     place = os.fsencode(folder / "mnt")
     for byte in b"\\ \t\n":
         place = place.replace(bytes([byte]), b"\\%03o" % byte)
@@ -59,7 +60,13 @@ def shell_lines(folder: Path) -> str:
     return (
         f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
         f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
+        f"export FSXWARM_SYSTEM_CALLS={shlex.quote(str(system_calls(folder)))}\n"
     )
+
+
+def system_calls(folder: Path) -> Path:
+    """Return where the stand-in for Lustre's system calls is."""
+    return folder / "bin" / "syscalls.py"
 
 
 def fill(mount: Path, files: int, sizes: Sizes, *, seed: int, now: float) -> Iterator[Path]:

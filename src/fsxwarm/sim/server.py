@@ -1,4 +1,5 @@
-"""The server of a simulated FSx: one world in real time behind a unix socket, asked by the executable `lfs`.
+"""The server of a simulated FSx: one world in real time behind a unix socket, asked by the executable `lfs`, and by
+`syscalls` in place of the kernel.
 
 A call that blocks in the simulated kernel is simply not answered. A client that is killed while it waits frees itself
 and nothing else: what it asked for stays in the world, as on Lustre.
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.sim import lfs, wire
+from fsxwarm.sim import ioctls, lfs, wire
 from fsxwarm.sim.calls import Caller
 from fsxwarm.sim.faults import CallFault
 from fsxwarm.sim.lfs.kernel import Kernel, Request
@@ -100,6 +101,8 @@ class Server:
         while (parts := await wire.receive(reader)) is not None:
             if parts[:1] == [b"run"] and len(parts) > 3:  # noqa: PLR2004 - run, cwd, uid, lfs
                 answer = await self._run(parts[1:], reader, writer)
+            elif parts[:1] == [b"call"] and len(parts) == 6:  # noqa: PLR2004 - call, uid, name, path, number, argument
+                answer = await self._call(parts[1:], writer)
             elif parts[:1] == [b"control"] and len(parts) == 2:  # noqa: PLR2004 - control and its JSON
                 answer = [b"told", json.dumps(self._control(parts[1])).encode()]
             else:
@@ -137,6 +140,29 @@ class Server:
         if fault is CallFault.HANG_AFTER:
             await _for_ever()
         return [b"done", b"%d" % outcome.exit, outcome.stdout, outcome.stderr]
+
+    async def _call(self, parts: Sequence[bytes], writer: asyncio.StreamWriter) -> list[bytes]:
+        """One system call on Lustre, made without `lfs`."""
+        uid, name, path, digits, argument = parts
+        number = int(digits)
+        self._counters[f"{name.decode('ascii', 'replace')} calls"] += 1
+        caller = _caller(writer.get_extra_info("socket"), uid)
+        fault = self._facility.call_fault(ioctls.kind_of(name, number, argument))
+        if fault is CallFault.HANG:
+            await _for_ever()
+        broken = _ERRNOS.get(fault, 0) if fault else 0
+        try:
+            answer = ioctls.call(self._facility.kernel(caller, b"/", broken), name, path, number, argument)
+        except OSError as error:
+            return [b"done", b"%d" % (error.errno or errno.EIO), b""]
+        problem = 0
+        if isinstance(answer, Request):
+            self._counters["requests"] += 1
+            problem = broken or await self._facility.send(answer, caller)
+            answer = argument
+        if fault is CallFault.HANG_AFTER:
+            await _for_ever()
+        return [b"done", b"%d" % problem, answer]
 
     def _count(self, argv: Sequence[bytes]) -> None:
         self._counters["processes"] += 1

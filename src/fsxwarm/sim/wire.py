@@ -4,7 +4,8 @@ A frame is its number of parts, then each part's length and bytes. The executabl
 importing anything but the interpreter's own modules, so that a call starts about as quickly as the real lfs.
 
 To the server: `run cwd uid argv…` (uid empty: the peer's own), `content errno bytes` (the file list asked for),
-`control json`. From it: `read path` (send that file list), `done exit stdout stderr`, `told json`.
+`control json`, and `call uid name path number argument` (a system call, see syscalls.py). From it: `read path` (send
+that file list), `done exit stdout stderr`, `told json`, and `done errno buffer` for a system call.
 """
 
 from __future__ import annotations
