@@ -64,6 +64,7 @@ async def test_an_empty_list_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "nul", "advice"),
     [(b"/a\0/b\0", False, "-0"), (b"/a\0" * 40_000, False, "-0"), (b"/a\n" * 40_000, True, "leave -0 out")],
+    ids=["short, NUL", "long, NUL", "long, newlines"],
 )
 async def test_the_wrong_separator_is_noticed(tmp_path: Path, content: bytes, nul: bool, advice: str) -> None:  # noqa: FBT001 - a parameter
     (tmp_path / "list").write_bytes(content)
