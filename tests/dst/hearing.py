@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import EAGAIN
+
 from dst.ledger import SLACK, Check, Ledger
 from dst.plan import Command, Plan
 from dst.watch import Process
@@ -11,12 +13,14 @@ from fsxwarm.errors import Exit, worst
 from fsxwarm.model.diagnosis import why_blocked
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import Flags
-from fsxwarm.model.mdt import lane_of
-from fsxwarm.model.messages import Event, Finish, Instruction, Say, Submit, Word
+from fsxwarm.model.mdt import LaneId, lane_of
+from fsxwarm.model.messages import Answered, Event, Finish, Instruction, Say, Submit, Word
 from fsxwarm.model.outcome import Outcome, Reason
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.warming import Warming
 
+LEFT_ALONE = 1.0
+"""Seconds for which a target that takes nothing is left alone at the least."""
 NOT_WHILE_RESIDENT = {Reason.RESTORE_FAILED, Reason.STALLED, Reason.WEDGED}
 
 
@@ -26,13 +30,21 @@ class CheckedWarming(Warming):
     def __init__(self, policy: Policy, now: float, process: Process) -> None:
         super().__init__(policy, now)
         self._process = process
+        self._lanes: dict[int, set[LaneId]] = {}
+        self._refused: dict[LaneId, float] = {}
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
+        if isinstance(event, Answered) and event.errno == EAGAIN:
+            self._refused.update(dict.fromkeys(self._lanes.get(event.request, ()), now))
         out = super().handle(event, now)
         self.validate()
         for instruction in out:
             if isinstance(instruction, Submit):
                 lane = lane_of(instruction.files[0].key)
+                self._lanes[instruction.request] = {lane_of(entry.key) for entry in instruction.files}
+                since = now - self._refused.get(lane, -LEFT_ALONE)
+                what = f"target {lane.mdt} is asked again {since:.3f} s after it took nothing (EAGAIN)"
+                self._process.ledger.must(since >= LEFT_ALONE, Check.ASKS_RIGHTLY, what)
                 size = self.policy.window.fixed or self.lanes[lane].window.size
                 self._process.decided.append((now, lane, size))
         return out
@@ -132,7 +144,8 @@ class Hearing:
             case Reason.HUNG:
                 self._must(path in process.hung, f"{path!r} failed as hung, and no call of it hung")
             case Reason.REFUSED:
-                self._must(process.refused[path], f"{path!r} failed as refused, and nobody refused it")
+                alone = path in process.refused_alone
+                self._must(alone, f"{path!r} failed as refused, and was never refused by itself")
             case Reason.IO_ERROR:
                 self._must(process.failed_looks[path] or process.refused[path], f"{path!r} failed without an error")
             case Reason.UNREADABLE:

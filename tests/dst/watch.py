@@ -53,6 +53,10 @@ class Process:
         self.calling: dict[bytes, int] = {}
         """In calls that are not back yet."""
         self.hung: set[bytes] = set()
+        """In a call that hung, be it over or not."""
+        self.hanging: dict[bytes, Awaitable[Reply] | None] = {}
+        """In a call that hangs, not seen in flight since; with what will give its answer."""
+        self.refused_alone: set[bytes] = set()
         self.failed_looks: Counter[bytes] = Counter()
         self.refused: Counter[bytes] = Counter()
         self.given_up: set[Key] = set()
@@ -92,6 +96,8 @@ class Process:
         kind[path] = Seen(started, ledger.now, answer, truth)
         if isinstance(answer, Trouble):
             self.failed_looks[path] += 1
+        elif isinstance(answer, Action) and answer.restoring:
+            self.hanging.pop(path, None)
         elif truth is not None and truth.released and not truth.restoring:
             recent = self.idle[path]
             recent.append(truth)
@@ -114,6 +120,9 @@ class Process:
                 ledger.tell(key_of(node), f"{self.name} asks for it, with {len(paths) - 1} others")
                 ours = self.in_flight(node)
                 ledger.must(not ours, Check.ASKS_RIGHTLY, f"{path!r} is asked for while in flight for us")
+            ended = self.hanging.get(path)
+            over = path not in self.hanging or (isinstance(ended, asyncio.Future) and ended.done())
+            ledger.must(over, Check.ASKS_RIGHTLY, f"{path!r} is asked for again while the call that asked for it hangs")
             if not self.blind(path):
                 self._check_look(path, node, now)
         self._check_window(fids, now)
@@ -259,8 +268,9 @@ class WatchedHsm:
             if process.alive or not process.orphans:
                 child.cancel()
             raise
-        except CallHungError:
+        except CallHungError as hung:
             process.hung.update(paths)
+            process.hanging.update(dict.fromkeys(paths, hung.ended))
             raise
         finally:
             for path in paths:
@@ -270,6 +280,8 @@ class WatchedHsm:
                     process.ours[node.fid] = node.number
         if reply.errno:
             process.refused.update(paths)
+            if len(paths) == 1:
+                process.refused_alone.add(paths[0])
         return reply
 
 
