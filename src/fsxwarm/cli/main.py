@@ -14,6 +14,7 @@ from fsxwarm import __version__
 from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.output import complain
 from fsxwarm.cli.pin import pin, unpin
+from fsxwarm.cli.preload import preload
 from fsxwarm.cli.release import release
 from fsxwarm.cli.sim import sim
 from fsxwarm.cli.status import status
@@ -47,6 +48,7 @@ def _root(
         raise typer.Exit(Exit.USAGE)
 
 
+app.command()(preload)
 app.command()(status)
 app.command()(release)
 app.command()(pin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -64,14 +64,18 @@ def select(  # noqa: PLR0913 - the shared options, each once
     *,
     files_from: str | None = None,
     nul: bool = False,
+    listed: AsyncIterator[Sequence[bytes]] | None = None,
     include: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     whole: bool = False,
     order: Order = Order.LISTED,
     braces: bool = False,
 ) -> Selection:
-    """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing."""
-    if not paths and files_from is None:
+    """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing.
+
+    `listed` is a list that was read from elsewhere than `files_from`.
+    """
+    if not paths and files_from is None and listed is None:
         raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
     if nul and files_from is None:
         raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
@@ -80,7 +84,6 @@ def select(  # noqa: PLR0913 - the shared options, each once
     for option, globs in (("--include", include), ("--exclude", exclude)):
         for glob in globs or ():
             read(lambda glob: compile_globs([glob]), glob, option)
-    listed = None
     if files_from is not None:
         listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)
     return Selection(

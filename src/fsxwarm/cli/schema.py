@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from fsxwarm.cli.output import show_path
 from fsxwarm.engine import selection
@@ -145,6 +145,136 @@ class ReleaseDocument(Leftovers):
     left: dict[str, Left]
     vanished: int
     room: NotRequired[Room]
+
+
+class Cold(Tally):
+    """Files that did not become resident for one reason: the first of them, what it means and what to do."""
+
+    outcome: str
+    reason: str | None
+    first: list[FilePath]
+    what: str
+    todo: str
+
+
+class Rates(TypedDict):
+    """What was restored per second, from the first request to the end."""
+
+    files_per_second: float
+    bytes_per_second: float
+
+
+class Target(TypedDict):
+    """The window of one metadata target at the end."""
+
+    dev: int
+    mdt: int
+    window: int
+
+
+class Window(TypedDict):
+    """How many files could be in flight at the end, in all and by target. `limit`: files/s, bytes/s, unknown."""
+
+    size: int
+    limit: str
+    targets: list[Target]
+
+
+class Short(TypedDict):
+    """Bytes: free, of these to be used (less the reserve, and what the fullest OST allows), and wanted beyond that."""
+
+    free: int
+    available: int
+    blocked: int
+
+
+class PreloadDocument(Leftovers):
+    """`fsxwarm.preload/1`.
+
+    `outcomes` counts every file that settled: resident (before), restored, failed, blocked, vanished, cancelled; `cold`
+    breaks down those that are not resident. `not_reached` were found and not dealt with before the run was stopped;
+    `in_flight` go on at FSx. `ready` is there once the share asked for was resident. `look_ups` counts files looked
+    at, by way: stat, state, action, released.
+    """
+
+    schema: str
+    exit: int
+    found: Tally
+    outcomes: dict[str, Tally]
+    cold: list[Cold]
+    not_reached: Tally
+    in_flight: Tally
+    skipped: int
+    scan_complete: bool
+    ready: NotRequired[bool]
+    requests: int
+    look_ups: dict[str, int]
+    scan_seconds: float
+    restore_seconds: float
+    rates: Rates
+    window: Window
+    short: NotRequired[Short]
+    report: NotRequired[FilePath]
+
+
+class NeedOfRoom(TypedDict):
+    """Bytes that a file system would have to take in, and those that it may: free, less the reserve."""
+
+    mount: FilePath
+    need: int
+    free: int
+    available: int
+    fits: bool
+
+
+class EstimateDocument(Leftovers):
+    """`fsxwarm.estimate/1`, of `preload --dry-run`. `seconds` is null while no rate is known."""
+
+    schema: str
+    exit: int
+    released: Tally
+    resident: Tally
+    blocked: dict[str, Tally]
+    unknown: Tally
+    vanished: int
+    skipped: int
+    room: list[NeedOfRoom]
+    seconds: float | None
+    rate_from: Literal["given", "earlier runs"] | None
+
+
+class BackgroundDocument(TypedDict):
+    """`fsxwarm.background/1`: `state` is started, ready or ended; the run's own document is the log's last line."""
+
+    schema: str
+    exit: int
+    state: Literal["started", "ready", "ended"]
+    pid: int
+    log: FilePath
+    pid_file: FilePath
+
+
+class ProgressEvent(TypedDict):
+    """A line of `preload --progress json`. `event` may also be message, with `time` and `text`."""
+
+    event: Literal["progress"]
+    time: float
+    scanning: bool
+    found: Tally
+    settled: Tally
+    resident: Tally
+    restored: Tally
+    failed: int
+    blocked: int
+    files_per_second: float
+    bytes_per_second: float
+    eta_seconds: float | None
+    limit: str
+    in_flight: int
+    window: int
+    watched: int
+    retries: int
+    stalled: int
 
 
 class PinDocument(Leftovers):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from fsxwarm.engine.looks import GONE, Troubles
+from fsxwarm.engine.report import Report
 from fsxwarm.engine.selection import NOT_ON_LUSTRE
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.mdt import LaneId, lane_of
@@ -34,36 +36,24 @@ class Cold:
             self.errnos[finish.errno] += 1
 
 
-class Ear(Protocol):
-    """Somebody else who wants to hear."""
-
-    def settled(self, finish: Finish) -> None:
-        """A file has settled."""
-        ...
-
-    def trouble(self, trouble: Trouble) -> None:
-        """A path could not be looked at."""
-        ...
-
-    def said(self, say: Say) -> None:
-        """Something of the whole is worth telling."""
-        ...
-
-    def ready(self) -> None:
-        """The share asked for is resident."""
-        ...
-
-
 class Account:
-    """Counts what a `Warmer` tells, and hands it on to `ears`.
+    """Hears a `Warmer`: counts what it tells, and hands it on to a report and to whoever tells people.
 
     `cold` has the files that are not resident at the end, by outcome and reason; `troubles` what could not be looked
     at, without the list entries that the selection counts itself; `words` how often each word was said, by file;
     `lanes` the settled files that were asked for, by metadata target.
     """
 
-    def __init__(self, ears: list[Ear]) -> None:
-        self._ears = ears
+    def __init__(
+        self,
+        *,
+        report: Report | None = None,
+        say: Callable[[Say], None] = lambda _: None,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._report = report
+        self._say = say
+        self._ready = ready
         self.cold: dict[tuple[Outcome, Reason | None], Cold] = {}
         self.troubles = Troubles()
         self.words: Counter[Word] = Counter()
@@ -76,24 +66,22 @@ class Account:
             self.lanes[lane_of(finish.entry.key)] += 1
         if not finish.outcome.warm:
             self.cold.setdefault((finish.outcome, finish.reason), Cold()).add(finish)
-        for ear in self._ears:
-            ear.settled(finish)
+            if self._report is not None:
+                self._report.settled(finish)
 
     def trouble(self, trouble: Trouble) -> None:
         """A folder or list entry could not be looked at."""
         if trouble.errno not in (*GONE, NOT_ON_LUSTRE):
             self.troubles.add(trouble)
-        for ear in self._ears:
-            ear.trouble(trouble)
+        if self._report is not None:
+            self._report.trouble(trouble)
 
     def said(self, say: Say) -> None:
         """Something of the whole is worth telling."""
         self.words[say.word] += max(1, len(say.files))
-        for ear in self._ears:
-            ear.said(say)
+        self._say(say)
 
     def ready(self) -> None:
         """The share asked for is resident."""
         self.is_ready = True
-        for ear in self._ears:
-            ear.ready()
+        self._ready()

@@ -32,7 +32,7 @@ from fsxwarm.engine.selection import NOT_ON_LUSTRE
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import Flags
-from fsxwarm.model.messages import Finish, Say
+from fsxwarm.model.messages import Finish
 from fsxwarm.model.outcome import MEANINGS
 
 SCHEMA: Final = "fsxwarm.report/1"
@@ -84,19 +84,12 @@ class Report:
         return report
 
     def settled(self, finish: Finish) -> None:
-        """Note a file that is not resident."""
-        if not finish.outcome.warm:
-            self._add(_finished(finish))
+        """Note a file that did not become resident."""
+        self._add(_finished(finish))
 
     def trouble(self, trouble: Trouble) -> None:
         """Note a path that could not be looked at."""
         self._add(_troubled(trouble))
-
-    def said(self, say: Say) -> None:
-        """Of no interest here."""
-
-    def ready(self) -> None:
-        """Of no interest here."""
 
     async def end(self, summary: Mapping[str, object]) -> None:
         """Write the last line, sync, and put the report in its place; see `problem` afterwards."""

@@ -1,0 +1,222 @@
+"""`fsxwarm preload`: make files resident."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fsxwarm.cli.background import Child, detach, state_folder
+from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read
+from fsxwarm.cli.preload_run import Command, estimate, warm
+from fsxwarm.cli.progress import Mode, choose
+from fsxwarm.cli.run import run
+from fsxwarm.engine.order import Order
+from fsxwarm.errors import Exit, FsxwarmError, Kind
+from fsxwarm.model.units import parse_amount, parse_duration, parse_rate, parse_share
+
+OrderOption = Annotated[
+    Order,
+    typer.Option(
+        "--order",
+        help="Which files come first. `listed` takes them as they come: a list's own order, folders from the top."
+        " The others hold all wanted files in memory to sort them, some 300 bytes each.",
+    ),
+]
+RetryFailed = Annotated[
+    Path | None,
+    typer.Option(
+        "--retry-failed",
+        metavar="FILE",
+        help="Take the files that did not become resident according to a report that --report wrote.",
+        show_default=False,
+    ),
+]
+Deadline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Stop after so long, as 90s, 15m or 2h, and exit with 4 if files are left.",
+        show_default=False,
+    ),
+]
+Ready = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Return once the first SHARE of the bytes is resident, in order: 0.2 or 20%. The rest goes on."
+        " Needs --background.",
+        show_default=False,
+    ),
+]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Return as soon as the work has begun. Needs --background.")]
+Background = Annotated[
+    bool,
+    typer.Option(
+        "--background",
+        help="Go on in the background, also after you log out, and return once the work has begun; prints where the"
+        " log is and how to stop it.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say how much would be restored, whether it fits, and how long it takes.")
+]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE",
+        help="With --dry-run: how fast FSx restores, as 1GB/s. Otherwise what earlier runs reached is taken.",
+        show_default=False,
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a line of JSON for each file that is not resident at the end: why, and what to do.",
+        show_default=False,
+    ),
+]
+Reserve = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Space to leave free: 5% or 500GB. What does not fit is not asked for, and the exit status is 6.",
+        show_default="5%",
+    ),
+]
+Fit = Annotated[
+    bool, typer.Option("--fit", help="If not all of it fits, warm what fits, in order, and leave out the rest.")
+]
+Attempts = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, max=100, help="How often to ask for a file before it counts as failed.", show_default="3"
+    ),
+]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--window",
+        metavar="N",
+        min=1,
+        max=100_000,
+        help="Keep so many files in flight at each metadata target, instead of finding out how many pay. More than"
+        " some 5,000 slow the whole file system down.",
+        show_default=False,
+    ),
+]
+Progress = Annotated[
+    Mode,
+    typer.Option(
+        help="How progress is shown, on standard error. auto: bars on a terminal, else a line every 5 s, nothing with"
+        " --json. json: a JSON object a line."
+    ),
+]
+
+
+def preload(  # noqa: PLR0913 - a command's arguments are its options
+    paths: Paths = None,
+    *,
+    files_from: FilesFrom = None,
+    nul: Nul = False,
+    retry_failed: RetryFailed = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    braces: Braces = False,
+    order: OrderOption = Order.LISTED,
+    deadline: Deadline = None,
+    dry_run: DryRun = False,
+    rate: Rate = None,
+    report: ReportOption = None,
+    background: Background = False,
+    ready: Ready = None,
+    no_wait: NoWait = False,
+    fit: Fit = False,
+    reserve: Reserve = None,
+    attempts: Attempts = None,
+    window: WindowOption = None,
+    progress: Progress = Mode.AUTO,
+    json: Json = False,
+) -> Exit:
+    """Make files resident on FSx, so that a job's first read need not wait for S3.
+
+    Finds the files that are **released** (only in S3), asks FSx to restore them, never too many at a time and none
+    twice, and waits until each has settled. Resident files are skipped, so running it again resumes. Ctrl-C stops
+    asking; what FSx has begun, it finishes.
+    """
+    command = Command(
+        paths=tuple(paths or ()),
+        files_from=files_from,
+        nul=nul,
+        retry_failed=retry_failed,
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        braces=braces,
+        order=order,
+        deadline=None if deadline is None else _positive(read(parse_duration, deadline, "--deadline")),
+        rate=None if rate is None else read(parse_rate, rate, "--rate"),
+        report=report,
+        ready=None if ready is None else read(parse_share, ready, "--ready"),
+        fit=fit,
+        reserve=None if reserve is None else read(parse_amount, reserve, "--reserve"),
+        attempts=attempts,
+        window=window,
+        progress=choose(progress, json=json),
+        json=json,
+        arguments=tuple(sys.argv[1:]),
+    )
+    _check(command, dry_run=dry_run, background=background, no_wait=no_wait)
+    if dry_run:
+        return run(lambda app: estimate(app, command), json=json)
+    if background:
+        return _in_background(command)
+    return run(lambda app: warm(app, command), json=json)
+
+
+def _in_background(command: Command) -> Exit:
+    process = detach(state_folder(os.environ), "preload", keep_stdin=command.files_from == "-")
+    if not isinstance(process, Child):
+        return process.attend(until_ready=command.ready is not None, json=command.json)
+    with process.running():
+        code = run(lambda app: warm(app, command, process), json=command.json)
+        process.ended(code)
+    return code
+
+
+def _positive(seconds: float) -> float:
+    if seconds <= 0:
+        raise FsxwarmError(Kind.USAGE, "--deadline leaves no time at all", hint="write 90s, 15m or 2h")
+    return seconds
+
+
+def _check(command: Command, *, dry_run: bool, background: bool, no_wait: bool) -> None:
+    """Refuse options that do not go together, and say what does."""
+    for wrong, message, hint in (
+        (
+            not background and command.ready is not None,
+            "--ready returns while the rest goes on, which needs --background",
+            "add --background",
+        ),
+        (not background and no_wait, "--no-wait needs --background", "add --background"),
+        (no_wait and command.ready is not None, "--no-wait and --ready: only one of them", "leave one out"),
+        (dry_run and background, "--dry-run and --background: only one of them", "leave one out"),
+        (dry_run and command.report is not None, "a dry run has nothing to report", "leave --report out"),
+        (not dry_run and command.rate is not None, "--rate is for --dry-run", "add --dry-run"),
+        (
+            command.files_from is not None and command.retry_failed is not None,
+            "--files-from and --retry-failed are both lists",
+            "leave one out",
+        ),
+        (
+            background and command.files_from == "-" and sys.stdin is not None and sys.stdin.isatty(),
+            "--background cannot read a list from the terminal",
+            "pipe it in, or name a file",
+        ),
+    ):
+        if wrong:
+            raise FsxwarmError(Kind.USAGE, message, hint=hint)

@@ -1,0 +1,209 @@
+"""Carrying out `fsxwarm preload`: the engine, with everything that watches it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fsxwarm import __version__
+from fsxwarm.app import App
+from fsxwarm.cli.background import Child
+from fsxwarm.cli.estimate_view import Pace, estimate_document
+from fsxwarm.cli.estimate_view import show as show_estimate
+from fsxwarm.cli.live import ticking
+from fsxwarm.cli.options import select
+from fsxwarm.cli.output import complain, emit_json, safe
+from fsxwarm.cli.preload_view import Ended
+from fsxwarm.cli.progress import Mode, showing
+from fsxwarm.cli.saying import Saying
+from fsxwarm.engine.account import Account
+from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
+from fsxwarm.engine.order import Order
+from fsxwarm.engine.report import Report, check_report, files_to_retry
+from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.warm import Warmer, Wish
+from fsxwarm.errors import Exit, FsxwarmError, worst
+from fsxwarm.model.entry import Trouble
+from fsxwarm.model.outcome import Outcome
+from fsxwarm.model.policy import Policy
+from fsxwarm.model.units import Amount, format_count, format_size
+from fsxwarm.model.window import WindowPolicy
+from fsxwarm.store.rates import Rate, RateStore, rates_file
+
+_STAT_SETTLES: Final = (2, 15)
+"""Clients from this version answer the stat of a file in flight from a cached lock (measured); older ones may block."""
+_TELLING: Final = 20
+"""Restored files from which on a run's rate tells something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the command line asks for. Times in seconds, `rate` in bytes per second; None where a setting decides."""
+
+    paths: tuple[str, ...]
+    files_from: str | None
+    nul: bool
+    retry_failed: Path | None
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    braces: bool
+    order: Order
+    deadline: float | None
+    rate: int | None
+    report: Path | None
+    ready: float | None
+    fit: bool
+    reserve: Amount | None
+    attempts: int | None
+    window: int | None
+    progress: Mode
+    json: bool
+    arguments: tuple[str, ...]
+
+
+async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
+    """Warm, show it, and tell what came of it; in the background, `child` is told how far it is."""
+    selection = await _selection(app, command)
+    policy = await _policy(app, command)
+    saying = Saying(fit=command.fit)
+    report = None
+    if command.report is not None:
+        report = await Report.begin(command.report, _header(command))
+
+    def ready() -> None:
+        saying.ready()
+        if child is not None:
+            child.ready()
+
+    account = Account(report=report, say=saying.said, ready=ready)
+    reserve = app.settings.reserve if command.reserve is None else command.reserve
+    wish = Wish(ready=command.ready, deadline=command.deadline, reserve=reserve, fit=command.fit)
+    warmer = Warmer(app.tree, app.hsm, selection, policy, wish, account)
+    if child is not None:
+        child.started()
+    try:
+        async with showing(command.progress, warmer, account, saying):
+            code = await warmer.run()
+        ended = Ended(warmer, account, selection, report=command.report, again=_again(command))
+        return await _tell(app, command, ended, report, code)
+    except FsxwarmError as error:
+        if report is not None:
+            await report.end({"exit": int(error.exit), "error": str(error)})
+        raise
+    finally:
+        if report is not None:
+            await report.discard()
+
+
+async def estimate(app: App, command: Command) -> Exit:
+    """Tell what a warming would have to do, and ask for nothing."""
+    selection = await _selection(app, command)
+    reserve = app.settings.reserve if command.reserve is None else command.reserve
+    estimator = Estimator(app.hsm, selection, reserve=reserve)
+    async with ticking(lambda: _progress(estimator.estimate)):
+        found = await estimator.run()
+    pace = await _pace(app, command, selection)
+    code = Exit.DONE if found.fits or command.fit else Exit.NO_ROOM
+    if command.json:
+        emit_json(estimate_document(found, selection, pace, code))
+    else:
+        show_estimate(found, selection, pace)
+    return code
+
+
+async def _tell(app: App, command: Command, ended: Ended, report: Report | None, code: Exit) -> Exit:
+    """Finish the report, remember the rates, print the summary; returns the status to exit with."""
+    if report is not None:
+        await report.end(ended.document(code))
+        if report.problem is not None:
+            complain(report.problem)
+            ended.report = None
+            code = worst(code, Exit.UNFORESEEN)
+    if command.json:
+        emit_json(ended.document(code))
+    else:
+        ended.show()
+    await _remember(app, ended)
+    return code
+
+
+async def _selection(app: App, command: Command) -> Selection:
+    listed = None
+    if command.retry_failed is not None:
+        if not await check_report(command.retry_failed):
+            complain(f"{command.retry_failed} is unfinished: the files that it names are taken, there may be more")
+        listed = files_to_retry(command.retry_failed)
+    selection = select(
+        app.tree,
+        command.paths,
+        files_from=command.files_from,
+        nul=command.nul,
+        listed=listed,
+        include=command.include,
+        exclude=command.exclude,
+        braces=command.braces,
+        order=command.order,
+    )
+    await selection.resolve()
+    return selection
+
+
+async def _policy(app: App, command: Command) -> Policy:
+    settings = app.settings
+    version = await app.hsm.version()
+    return Policy(
+        window=WindowPolicy(settings.window_start, settings.window_floor, settings.window_ceiling, command.window),
+        attempts=settings.attempts if command.attempts is None else command.attempts,
+        stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
+        may_cancel=os.geteuid() == 0,
+    )
+
+
+def _header(command: Command) -> dict[str, object]:
+    return {"version": __version__, "started": time.time(), "arguments": [safe(text) for text in command.arguments]}
+
+
+def _again(command: Command) -> str:
+    return shlex.join(["fsxwarm", *command.arguments])
+
+
+def _progress(found: Estimate) -> str:
+    released = found.released
+    return f"{format_count(released.files, 'released file')} found, {format_size(released.bytes)}"
+
+
+# ---- rates of earlier runs -----------------------------------------------------------------------------------------
+
+
+async def _pace(app: App, command: Command, selection: Selection) -> Pace | None:
+    if command.rate is not None:
+        return Pace(Speed(0.0, float(command.rate)), "given")
+    source = await _source(app, selection)
+    if source is None:
+        return None
+    rates = await asyncio.to_thread(RateStore(rates_file(os.environ)).rates, source)
+    speed = best(Speed(rate.files, rate.bytes) for rate in rates)
+    return None if speed is None else Pace(speed, "earlier runs")
+
+
+async def _remember(app: App, ended: Ended) -> None:
+    progress = ended.warmer.progress
+    source = await _source(app, ended.selection)
+    if source is None or progress.settled[Outcome.RESTORED].files < _TELLING:
+        return
+    rate = Rate(time.time(), *progress.mean_rate(progress.ended or progress.started))
+    await asyncio.to_thread(RateStore(rates_file(os.environ)).remember, source, rate)
+
+
+async def _source(app: App, selection: Selection) -> str | None:
+    """What is mounted, as the mount table has it; None when it is not one file system."""
+    mounts = list(selection.mounts.values())
+    if len(mounts) != 1:
+        return None
+    place = await app.tree.resolve(mounts[0])
+    return None if isinstance(place, Trouble) else place.source
