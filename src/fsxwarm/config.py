@@ -56,17 +56,28 @@ class Settings:
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
         """Take the defaults, changed by the variables in `environ`; FsxwarmError USAGE names a bad one."""
+        return cls.from_texts(environ, variable)
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, str], called: Callable[[str], str]) -> Settings:
+        """Take the defaults, changed by what `texts` has under the names by which fields are `called`."""
         values: dict[str, object] = {}
         for field in fields(cls):
-            variable = f"FSXWARM_{field.name.upper()}"
-            text = environ.get(variable, "")
+            text = texts.get(called(field.name), "")
             if not text:
                 continue
             try:
                 values[field.name] = _READERS[str(field.type)](text)
             except ValueError as error:
-                raise FsxwarmError(Kind.USAGE, f"{variable}: {error}", hint="change or unset it") from None
+                raise FsxwarmError(
+                    Kind.USAGE, f"{called(field.name)}: {error}", hint="change it, or leave it out"
+                ) from None
         return cls(**values)  # type: ignore[arg-type]  # each value was read by its field's own reader
+
+
+def variable(field: str) -> str:
+    """The variable of the environment that changes a setting."""
+    return f"FSXWARM_{field.upper()}"
 
 
 def _count(text: str) -> int:

@@ -1,0 +1,272 @@
+"""What goes over the daemon's socket, as JSON objects.
+
+Names are stable: fields may be added, none is renamed or removed within a version of the API. Sizes are bytes, times
+seconds since the epoch, durations seconds. A file's name is an object with `path`, and `path_b64` (base64 of the exact
+bytes) when it is not UTF-8; in requests it may be the bare text, or `path_b64` alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Literal, NotRequired, TypedDict
+
+VERSION = "v1"
+SOCKET = "/run/fsxwarm/fsxwarm.sock"
+
+
+class Name(TypedDict):
+    """A file's name in an answer."""
+
+    path: str
+    path_b64: NotRequired[str]
+
+
+class Exact(TypedDict):
+    """A file's name in a request, byte by byte."""
+
+    path_b64: str
+
+
+class Count(TypedDict):
+    """Files, and the sum of their sizes."""
+
+    files: int
+    bytes: int
+
+
+class Options(TypedDict, total=False):
+    """What a job wants beyond its files; see `fsxwarm.model.job.JobOptions`."""
+
+    ready: float | None
+    deadline: float | None
+    fit: bool
+    order: Literal["listed", "path", "largest", "smallest", "newest"]
+    used_before: int | None
+    dry_run: bool
+    every: float
+
+
+class JobWish(TypedDict):
+    """`POST /v1/jobs`: absolute `paths` (folders or files) and `files` (a list that keeps its order)."""
+
+    kind: Literal["preload", "release", "keep_warm"]
+    paths: NotRequired[list[str | Exact]]
+    files: NotRequired[list[str | Exact]]
+    include: NotRequired[list[str]]
+    exclude: NotRequired[list[str]]
+    options: NotRequired[Options]
+    priority: NotRequired[int]
+    label: NotRequired[str]
+    slurm_job_id: NotRequired[str]
+
+
+class LeaseWish(TypedDict):
+    """`POST /v1/leases`: nothing below `path` is to be released for so many seconds."""
+
+    path: str | Exact
+    seconds: float
+    label: NotRequired[str]
+    slurm_job_id: NotRequired[str]
+
+
+class Counters(TypedDict):
+    """How far a job has come; see `fsxwarm.model.job.Counters`."""
+
+    found: Count
+    resident: Count
+    restored: Count
+    failed: Count
+    blocked: Count
+    vanished: Count
+    cancelled: Count
+    released: Count
+    already: Count
+    left: Count
+    left_in_flight: Count
+    unreadable: int
+    skipped: int
+    scanned: bool
+    reasons: dict[str, int]
+
+
+class Job(TypedDict):
+    """A job at one moment. `owner` is a uid, `exit` the status that a command for it ends with, once it has ended."""
+
+    id: str
+    kind: Literal["preload", "release", "keep_warm"]
+    phase: Literal["queued", "running", "resting", "done", "failed", "cancelled"]
+    final: bool
+    owner: int
+    paths: list[Name]
+    listed: int
+    include: list[str]
+    exclude: list[str]
+    options: Options
+    priority: int
+    label: str
+    slurm_job_id: str
+    created: float
+    started: float | None
+    ended: float | None
+    ready: bool
+    exit: int | None
+    error: str
+    rounds: int
+    resumed: int
+    next_round: float | None
+    counters: Counters
+    coverage: float
+    files_per_second: float
+    bytes_per_second: float
+    eta: float | None
+
+
+class Jobs(TypedDict):
+    """Jobs, the newest first."""
+
+    jobs: list[Job]
+
+
+class Failure(Name):
+    """A file that did not become resident, or was left alone."""
+
+    number: int
+    at: float
+    outcome: str
+    reason: str
+    errno: int
+    flags: int | None
+    attempts: int
+    detail: str
+
+
+class Failures(TypedDict):
+    """Some failures of a job; `next` is what to ask for `after`, None at the end."""
+
+    failures: list[Failure]
+    next: int | None
+
+
+class Lease(Name):
+    """A promise that holds until `expires`."""
+
+    id: str
+    owner: int
+    created: float
+    expires: float
+    label: str
+    slurm_job_id: str
+
+
+class Leases(TypedDict):
+    """The leases that hold now."""
+
+    leases: list[Lease]
+
+
+class Trouble(Name):
+    """A path at which something failed: `errno` as the system gives it, `text` in words."""
+
+    errno: int
+    text: str
+
+
+class Coverage(Name):
+    """How much under a path is resident, as far as the caller may look."""
+
+    resident: Count
+    released: Count
+    unknown: Count
+    coverage: float
+    vanished: int
+    skipped: int
+    troubles: int
+    first_troubles: list[Trouble]
+
+
+class Lane(TypedDict):
+    """A file system's metadata target: files in flight of all jobs together, and how many may be."""
+
+    dev: int
+    mdt: int
+    window: int
+    in_flight: int
+    watched: int
+    waiting: int
+
+
+class Space(Name):
+    """Room on a file system, in bytes."""
+
+    free: int
+    total: int
+
+
+class Health(TypedDict):
+    """How the daemon fares. `problems` and `inventory` may name paths: they are there for administrators only."""
+
+    ok: bool
+    version: str
+    draining: bool
+    started: float
+    stalled: bool
+    abandoned: int
+    jobs: dict[str, int]
+    lanes: list[Lane]
+    totals: dict[str, int]
+    space: list[Space]
+    problems: NotRequired[list[str]]
+    inventory: NotRequired[list[dict[str, object]]]
+
+
+class Event(TypedDict):
+    """One line of `GET /v1/events`. Files in `data` are named for administrators and the owner of `job` only."""
+
+    at: float
+    kind: str
+    job: str
+    data: dict[str, object]
+
+
+class Error(TypedDict):
+    """What was wrong: `kind` is a stable word of `fsxwarm.errors.Kind`."""
+
+    kind: str
+    message: str
+    hint: str
+
+
+class Failed(TypedDict):
+    """Every answer that is no result."""
+
+    error: Error
+
+
+def name(path: bytes) -> Name:
+    """Write a file's name for an answer."""
+    try:
+        return {"path": path.decode("utf-8")}
+    except UnicodeDecodeError:
+        exact = base64.b64encode(path).decode("ascii")
+        return {"path": path.decode("utf-8", "backslashreplace"), "path_b64": exact}
+
+
+def wish(path: bytes) -> str | Exact:
+    """Write a file's name for a request."""
+    try:
+        return path.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"path_b64": base64.b64encode(path).decode("ascii")}
+
+
+def exact(named: str | Exact | Name) -> bytes:
+    """Read a file's name, of whatever form; ValueError if it is none."""
+    if isinstance(named, str):
+        return named.encode("utf-8")
+    if "path_b64" not in named:
+        return named["path"].encode("utf-8")
+    try:
+        return base64.b64decode(named["path_b64"], validate=True)
+    except binascii.Error:
+        raise ValueError("path_b64 is no base64") from None
