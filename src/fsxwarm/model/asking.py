@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final
 
 from fsxwarm.model.book import Book
@@ -11,6 +10,7 @@ from fsxwarm.model.file import File, Phase
 from fsxwarm.model.lane import Lane
 from fsxwarm.model.messages import Answered, Look, Overdue, Say, Stale, Submit, Word
 from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.schedule import Turns
 
 _LOOK_AHEAD: Final = 1.0
 """Seconds ahead of its turn that a file's action is looked at; less than a look stays fresh."""
@@ -48,25 +48,27 @@ class Asking:
         """Whether another file of the same request is on its way at FSx, so that the call may yet go on."""
         request = self.requests.get(file.request)
         return request is not None and any(
-            other.key in self._book.files and other.phase in {Phase.IN_FLIGHT, Phase.WATCHED} for other in request.files
+            self._book.has(other) and other.phase in {Phase.IN_FLIGHT, Phase.WATCHED} for other in request.files
         )
 
     def _look_ahead(self, lane: Lane) -> None:
         """Learn the flags of found files ahead of their turn, in batches as large as can be."""
         batch = self._policy.look_batch
-        while lane.unseen and lane.looking_ahead < 4 * batch and len(lane.cold) < 2 * max(batch, lane.window.size):
-            if len(lane.unseen) < batch and self._book.walking and len(lane.cold) > lane.window.size:
-                return
-            blind = lane.unseen[0].unreadable
+        while lane.unseen and lane.looking_ahead < 4 * batch:
+            if not lane.unseen.leads(lane.cold):  # else it would not get its turn before those that are ahead of it
+                company = len(lane.unseen) >= batch or not self._book.walking or len(lane.cold) <= lane.window.size
+                if not company or len(lane.cold) >= 2 * max(batch, lane.window.size):
+                    return
+            blind = lane.unseen.peek().unreadable
             taken = self._take(lane.unseen, batch, blind=blind)
             how = Look.RELEASED if blind else Look.STATE
             self._book.look(how, taken)
 
     @staticmethod
-    def _take(queue: deque[File], most: int, *, blind: bool) -> list[File]:
+    def _take(queue: Turns[File], most: int, *, blind: bool) -> list[File]:
         taken: list[File] = []
-        while queue and len(taken) < most and queue[0].unreadable is blind:
-            taken.append(queue.popleft())
+        while queue and len(taken) < most and queue.peek().unreadable is blind:
+            taken.append(queue.pop())
         return taken
 
     def _look_before_asking(self, lane: Lane, now: float) -> None:
@@ -102,13 +104,13 @@ class Asking:
         """Take files whose turn it is, as far as free space goes."""
         taken: list[File] = []
         while lane.cold and len(taken) < most:
-            file = lane.cold[0]
+            file = lane.cold.peek()
             dev, size = file.entry.dev, file.entry.size
             if dev in self._book.room and self._book.claimed[dev] + size > self._book.room[dev]:
                 if not self._book.claimed[dev]:  # nothing of ours on its way that could explain it: it does not fit
-                    self._book.block_the_rest(dev)
+                    self._book.block_the_rest(dev, size)
                 break
-            lane.cold.popleft()
+            lane.cold.pop()
             self._book.move(file, Phase.LOOKING)
             taken.append(file)
         return taken
@@ -167,7 +169,7 @@ class Asking:
         request = self.requests.get(number)
         if request is None:
             return []
-        return [f for f in request.files if f.key in self._book.files and f.request == number and f.phase in phases]
+        return [f for f in request.files if self._book.has(f) and f.request == number and f.phase in phases]
 
     def answered(self, event: Answered, now: float) -> None:
         """A request came back."""

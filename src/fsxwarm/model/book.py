@@ -15,6 +15,7 @@ from fsxwarm.model.outcome import Outcome, Reason
 from fsxwarm.model.pace import Pace
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.rounds import Rounds
+from fsxwarm.model.schedule import Rank
 
 _NOT_ASKED_FOR: Final = frozenset({Phase.QUEUED, Phase.LOOKING, Phase.READY, Phase.BACKOFF})
 
@@ -23,8 +24,8 @@ class Book:
     """Files, lanes and counts, kept consistent; `out` collects instructions.
 
     Per file system (by st_dev): `claimed` are the bytes asked for or about to be, `room` those that free space allows
-    (absent: unknown), `full` those without any left. `walking` are the jobs whose walk goes on; `stopped` is why
-    nothing more is asked for.
+    (absent: unknown), `full` those without any left, with the bytes that did not fit. `walking` are the jobs whose
+    walk goes on, `ranks` tells who asked for them; `stopped` is why nothing more is asked for.
     """
 
     def __init__(self, policy: Policy, now: float) -> None:
@@ -36,7 +37,8 @@ class Book:
         self.out: list[Instruction] = []
         self.walking: set[int] = set()
         self.stopped: Reason | None = None
-        self.full: set[int] = set()
+        self.full: dict[int, float] = {}
+        self.ranks: dict[int, Rank] = {}
         self.room: dict[int, int] = {}
         self.claimed: Counter[int] = Counter()
         self.last_completion = now
@@ -47,10 +49,14 @@ class Book:
         file = File(entry, job, self.policy.request)
         lane = self.lanes.get(file.lane)
         if lane is None:
-            lane = self.lanes[file.lane] = Lane(self.policy.window, now)
+            lane = self.lanes[file.lane] = Lane(self.policy.window, self.ranks, now)
         self.files[file.key] = file
         lane.counts[Phase.QUEUED] += 1
         return file
+
+    def has(self, file: File) -> bool:
+        """Whether this very record is in the books: a file that has settled may have been entered anew."""
+        return self.files.get(file.key) is file
 
     def lane(self, file: File) -> Lane:
         """The lane that a file belongs to."""
@@ -123,9 +129,12 @@ class Book:
             lane.window.settled(nbytes=file.entry.size, took=took, in_flight=lane.at_fsx, now=now)
 
     def back_to_queue(self, file: File) -> None:
-        """Let a file wait for its turn again, ahead of those that have not had one."""
+        """Let a file wait for its turn again, ahead of those that have not had one; settle one that nobody wants."""
+        if not file.wanted_by:
+            self.finish(file, Outcome.CANCELLED, Reason.INTERRUPTED)
+            return
         self.move(file, Phase.QUEUED)
-        self.lane(file).cold.appendleft(file)
+        self.lane(file).cold.put(file, ahead=True)
 
     def look(self, how: Look, files: list[File]) -> None:
         """Have files looked at."""
@@ -135,6 +144,9 @@ class Book:
 
     def attempt_failed(self, file: File, now: float) -> None:
         """A request brought nothing: wait and try again, or settle the file as failed."""
+        if not file.wanted_by:
+            self.finish(file, Outcome.CANCELLED, Reason.INTERRUPTED)
+            return
         if file.attempts >= self.policy.attempts:
             self.finish(file, Outcome.FAILED, Reason.RESTORE_FAILED)
             return
@@ -153,11 +165,12 @@ class Book:
         self.move(file, phase)
         self.rounds.begin(file, now)
 
-    def block_the_rest(self, dev: int) -> None:
-        """A file system has run out of space: settle all of its files that were not asked for."""
+    def block_the_rest(self, dev: int, size: float) -> None:
+        """A file system has no room for `size` bytes: settle all of its files that were not asked for."""
         if dev in self.full:
+            self.full[dev] = max(size, self.full[dev])
             return
-        self.full.add(dev)
+        self.full[dev] = size
         self.out.append(Say(Word.NO_ROOM))
         for file in list(self.files.values()):
             if file.entry.dev == dev and file.phase in _NOT_ASKED_FOR:

@@ -77,7 +77,7 @@ class Judging:
         elif sight.flags is not None and not sight.flags.restorable:
             self._book.finish(file, Outcome.BLOCKED, why_blocked(sight.flags))
         else:
-            self._book.lane(file).cold.append(file)
+            self._book.lane(file).cold.put(file)
 
     def _seen_before_asking(self, file: File, event: Looked, sight: Sight, now: float) -> None:
         action = sight.action
@@ -201,7 +201,7 @@ class Judging:
             if file.phase is Phase.LOOKING:
                 self._book.back_to_queue(file)
             elif file.phase is Phase.QUEUED:
-                self._book.lane(file).unseen.appendleft(file)
+                self._book.lane(file).unseen.put(file, ahead=True)
             elif file.phase is not Phase.REFUSED:
                 self._book.rounds.schedule(file, now)
             return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Mapping
 
 from fsxwarm.model.file import AT_FSX, File, Phase
+from fsxwarm.model.schedule import Rank, Turns
 from fsxwarm.model.window import Window, WindowPolicy
 
 
@@ -15,10 +17,10 @@ class Lane:
     action has just been looked at. `counts` has the files in each phase, whether in a queue or not.
     """
 
-    def __init__(self, policy: WindowPolicy, now: float) -> None:
+    def __init__(self, policy: WindowPolicy, ranks: Mapping[int, Rank], now: float) -> None:
         self.window = Window(policy, now)
-        self.unseen: deque[File] = deque()
-        self.cold: deque[File] = deque()
+        self.unseen: Turns[File] = Turns(ranks)
+        self.cold: Turns[File] = Turns(ranks)
         self.ready: deque[File] = deque()
         self.counts: Counter[Phase] = Counter()
         self.diagnosing = False
@@ -30,6 +32,13 @@ class Lane:
     def looking_ahead(self) -> int:
         """Files whose flags are being looked at."""
         return self.counts[Phase.QUEUED] - len(self.unseen) - len(self.cold)
+
+    def forget(self, file: File) -> None:
+        """Take a file out of the queues, as one that has settled."""
+        self.unseen.discard(file)
+        self.cold.discard(file)
+        if file.phase is Phase.READY:
+            self.ready.remove(file)
 
     @property
     def at_fsx(self) -> int:

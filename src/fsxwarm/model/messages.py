@@ -9,6 +9,7 @@ from enum import Enum
 from fsxwarm.model.entry import Entry, Key, Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.schedule import Rank
 
 
 class Look(Enum):
@@ -96,7 +97,10 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What was measured to be free on a file system, less the reserve, in bytes."""
+    """What was measured to be free on a file system, less the reserve, in bytes.
+
+    A file system that had no room for a file is open again once there is; never after `Full`.
+    """
 
     dev: int
     available: int
@@ -111,9 +115,22 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Ask for nothing more, and let go of what is unsettled."""
+    """Ask for nothing more, and let go of what is unsettled.
+
+    With a `job`, of what this job alone wants: what others want goes on for them, and what is at FSx already goes on
+    against the window with nobody waiting for it (its `Finish` names no job). The job's rank is forgotten.
+    """
 
     reason: Reason
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Who asked for a job, and its priority, from now on."""
+
+    job: int
+    rank: Rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +138,7 @@ class Tick:
     """Time has passed."""
 
 
-Event = Found | WalkEnded | Looked | Answered | Overdue | Stale | Cancelled | Room | Full | Stop | Tick
+Event = Found | WalkEnded | Looked | Answered | Overdue | Stale | Cancelled | Room | Full | Stop | Ranked | Tick
 
 
 # ---- instructions ----------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ def validate(book: Book, asking: Asking) -> None:
     for key, file in book.files.items():
         _must(file.key == key, "{} is filed under {}", file, key)
         _must(0 <= file.attempts <= book.policy.attempts, "{} was asked for too often", file)
+        _must(file.wanted_by or file.at_fsx, f"{file} is wanted by nobody")
         if file.phase in _WATCHED_OVER:
             looked_after = file.looking is not None or file.due is not None
             _must(looked_after or file.request in asking.requests, "{} is waited for by nobody", file)

@@ -8,6 +8,7 @@ every file settles exactly once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from fsxwarm.model.asking import Asking
 from fsxwarm.model.book import Book
@@ -24,6 +25,7 @@ from fsxwarm.model.messages import (
     Instruction,
     Looked,
     Overdue,
+    Ranked,
     Room,
     Say,
     Stale,
@@ -69,12 +71,12 @@ class Warming:
                 self._asking.stale(event)
             case Cancelled():
                 self._judging.cancelled(event, now)
-            case Room():
-                self._book.room[event.dev] = event.available
-            case Full():
-                self._book.block_the_rest(event.dev)
+            case Room() | Full():
+                self._space(event)
             case Stop():
-                self._stop(event.reason)
+                self._stop(event)
+            case Ranked():
+                self._book.ranks[event.job] = event.rank
             case Tick():
                 pass
         self._pump(now)
@@ -85,6 +87,11 @@ class Warming:
         """How many more files it makes sense to tell of now."""
         waiting = sum(len(lane.unseen) + len(lane.cold) for lane in self._book.lanes.values())
         return max(0, self.policy.lookahead - waiting)
+
+    def appetite_of(self, job: int) -> int:
+        """How many more files of one job it makes sense to tell of: some even when others fill the queues."""
+        waits = any(lane.unseen.serves(job) or lane.cold.serves(job) for lane in self._book.lanes.values())
+        return self.appetite or (0 if waits else self.policy.look_batch)
 
     @property
     def idle(self) -> bool:
@@ -127,7 +134,7 @@ class Warming:
         for entry in event.entries:
             known = book.files.get(entry.key)
             if known is not None:
-                known.wanted_by.add(event.job)
+                self._want(known, event.job)
                 continue
             file = book.add(entry, event.job, now)
             if entry.proves_resident:
@@ -137,10 +144,40 @@ class Warming:
             elif entry.dev in book.full:
                 book.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
             else:
-                book.lane(file).unseen.append(file)
+                book.lane(file).unseen.put(file)
 
-    def _stop(self, reason: Reason) -> None:
-        self._book.stopped = reason
+    def _want(self, file: File, job: int) -> None:
+        if job not in file.wanted_by:
+            file.wanted_by.add(job)
+            lane = self._book.lane(file)
+            lane.unseen.join(file, job)
+            lane.cold.join(file, job)
+
+    def _space(self, event: Room | Full) -> None:
+        if isinstance(event, Full):
+            self._book.block_the_rest(event.dev, inf)
+            return
+        self._book.room[event.dev] = event.available
+        if event.available >= self._book.full.get(event.dev, inf):
+            del self._book.full[event.dev]
+
+    def _leave(self, job: int, reason: Reason) -> None:
+        book = self._book
+        book.walking.discard(job)
+        outcome = Outcome.BLOCKED if reason is Reason.NO_ROOM else Outcome.CANCELLED
+        for file in list(book.files.values()):
+            if job in file.wanted_by:
+                file.wanted_by.discard(job)
+                if not file.wanted_by and not file.at_fsx:
+                    book.lane(file).forget(file)
+                    book.finish(file, outcome, reason)
+        book.ranks.pop(job, None)
+
+    def _stop(self, event: Stop) -> None:
+        if event.job is not None:
+            self._leave(event.job, event.reason)
+            return
+        reason = self._book.stopped = event.reason
         for file in list(self._book.files.values()):
             self._book.finish(file, Outcome.CANCELLED, reason)
         self._book.clear_queues(self._book.lanes.values())
@@ -158,7 +195,7 @@ class Warming:
         """A file's backoff is over."""
         self._book.move(file, Phase.QUEUED)
         lane = self._book.lane(file)
-        (lane.unseen if file.flags is None and not file.unreadable else lane.cold).appendleft(file)
+        (lane.unseen if file.flags is None and not file.unreadable else lane.cold).put(file, ahead=True)
 
     def _second(self, now: float) -> None:
         self._ticked = now
