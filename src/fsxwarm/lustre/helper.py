@@ -1,10 +1,8 @@
 """What runs in a helper process: walking folders and looking names up, in threads, for the process that started it.
 
 It imports nothing of fsxwarm and nothing slow, so that it starts in a few milliseconds (`python -I -S helper.py`).
-Frames over stdin and stdout are a length (4 bytes, native) and a marshalled tuple: both ends are the same interpreter.
-
-A request is (job, kind, …); an answer (job, done, …). A folder is answered in parts of up to a thousand records; a
-part is sent only when the other side has given credit for it, so that nobody has to hold a folder of millions.
+Over stdin and stdout go frames: a head and a marshalled tuple, for both ends are the same interpreter. Each request
+has a thread of its own from the moment it is read, so that the other side knows what it waits for. No file is opened.
 """
 
 from __future__ import annotations
@@ -21,66 +19,86 @@ from queue import SimpleQueue
 
 TYPE_CHECKING = False  # as typing's, which is not worth its import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
-    Options = tuple[int, bytes, bytes | None, bytes | None, bool]
-    Match = Callable[[bytes], object]
+    Options = tuple[int, str | None, str | None, bool]
+    """Of a walk: st_dev of its file system, expressions of the names it takes and drops, are all files entries."""
 
-PART = 1000
-LENGTH = struct.Struct("=I")
-_PIECE = 2048
-_SIGN_OF_LIFE = 5000
-"""Names after which a part is sent in any case, so that a long folder is not taken for a call that hangs."""
-_NEVER = re.compile(b"(?!)")
-_ALWAYS = re.compile(b"")
+    Send = Callable[[list[Any], int, int], None]
+
+REQUEST = struct.Struct("=I")
+"""Head of a request: the bytes that follow, (job, kind, …)."""
+ANSWER = struct.Struct("=IIB")
+"""Head of an answer: the bytes that follow, the job, and what it is: MORE, DONE or MARKS."""
+MORE, DONE, MARKS = range(3)
+"""A part of a folder; a job's last answer; how far all jobs are, which is sent at every beat as a sign of life."""
+
+_PART = 1000
+"""Records in a part of a folder."""
+_LONG = 20_000
+"""Names after which a part is sent in any case, so that a long folder shows that it moves."""
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class DroppedError(Exception):
+    """Nobody wants the rest of a folder."""
 
 
 class Helper:
-    """Takes requests from one pipe, answers on another. One thread reads, the others work."""
+    """Takes requests from one pipe, answers on another. `beat` is the seconds between two signs of life."""
 
-    def __init__(self, source: int, sink: int, threads: int) -> None:
+    def __init__(self, source: int, sink: int, beat: float) -> None:
         self._source = os.fdopen(source, "rb")
         self._sink = sink
+        self._beat = beat
         self._sending = threading.Lock()
-        self._jobs: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
         self._credit: dict[int, int] = {}
         self._granted = threading.Condition()
-        for _ in range(threads):
-            threading.Thread(target=self._work, daemon=True).start()
-
-    def serve(self) -> None:
-        """Read requests until the other side is gone."""
-        while True:
-            head = self._source.read(LENGTH.size)
-            if len(head) < LENGTH.size:
-                os._exit(0)  # a thread may hang in the kernel for ever: it must not hold the process
-            request = marshal.loads(self._source.read(LENGTH.unpack(head)[0]))  # noqa: S302 - from our own parent
-            if request[1] == "credit":
-                with self._granted:
-                    if request[0] in self._credit:
-                        self._credit[request[0]] += request[2]
-                        self._granted.notify_all()
-                continue
-            if request[1] == "folder":
-                with self._granted:
-                    self._credit[request[0]] = request[2]
-            self._jobs.put(request)
-
-    def _work(self) -> None:
-        kinds: dict[str, Callable[..., None]] = {
+        self._marks: dict[int, list[int]] = {}
+        self._kinds: dict[str, Callable[..., None]] = {
             "folder": self._folder,
             "list": self._list,
             "stat": self._stat,
             "resolve": self._resolve,
         }
-        while True:
-            request = self._jobs.get()
-            kinds[request[1]](*request)
 
-    def _send(self, *answer: Any) -> None:
+    def serve(self) -> NoReturn:
+        """Read requests until the other side is gone."""
+        threading.Thread(target=self._live, daemon=True).start()
+        while True:
+            head = self._source.read(REQUEST.size)
+            if len(head) < REQUEST.size:
+                os._exit(0)  # a thread may hang in the kernel for ever: nobody may wait for it
+            job, kind, *arguments = marshal.loads(self._source.read(REQUEST.unpack(head)[0]))  # noqa: S302 - our parent's
+            if kind == "credit":
+                self._grant(job, *arguments)
+                continue
+            if kind == "folder":
+                self._credit[job] = arguments.pop(0)
+            if not self._idle.acquire(blocking=False):
+                threading.Thread(target=self._work, daemon=True).start()
+            self._requests.put((kind, job, *arguments))
+
+    def _work(self) -> None:
+        while True:
+            kind, job, *arguments = self._requests.get()
+            mark = self._marks[job] = [0]
+            self._kinds[kind](job, mark, *arguments)
+            del self._marks[job]
+            self._idle.release()
+
+    def _live(self) -> None:
+        """Tell at every beat how far each job is: one whose mark does not move hangs in a call."""
+        never = threading.Event()
+        while not never.wait(self._beat):
+            self._send(0, MARKS, {job: mark[0] for job, mark in self._marks.copy().items()})
+
+    def _send(self, job: int, what: int, answer: Any) -> None:
         data = marshal.dumps(answer)
-        view = memoryview(LENGTH.pack(len(data)) + data)
+        view = memoryview(ANSWER.pack(len(data), job, what) + data)
         with self._sending:
             while view:
                 try:
@@ -90,110 +108,116 @@ class Helper:
 
     # ---- folders -----------------------------------------------------------------------------------------------
 
-    def _part(self, job: int, *part: Any) -> None:
-        """Send a part of a folder, once there is credit for it."""
+    def _grant(self, job: int, parts: int) -> None:
+        """Let a folder send more parts; less than none: drop it."""
         with self._granted:
-            while self._credit[job] <= 0:
-                self._granted.wait()
-            self._credit[job] -= 1
-        self._send(job, 0, *part)
+            if job in self._credit:
+                self._credit[job] = -1 if parts < 0 else self._credit[job] + parts
+                self._granted.notify_all()
 
-    def _folder(self, job: int, _kind: str, _credit: int, path: bytes, options: Options, skip: int) -> None:
-        """Walk one folder: parts of (items, skipped, position), at the end the names of its sub-folders, sorted."""
+    def _take_credit(self, job: int) -> None:
+        """Wait until a part may be sent, so that nobody has to hold a folder of millions."""
+        with self._granted:
+            while not self._credit[job]:
+                self._granted.wait()
+            if self._credit[job] < 0:
+                raise DroppedError
+            self._credit[job] -= 1
+
+    def _folder(
+        self, job: int, mark: list[int], root: bytes, inside: bytes, options: Options, skip: int, stamp: int
+    ) -> None:
+        """Walk one folder, `inside` a root.
+
+        MORE is (items, skipped, position, stamp); DONE (items marshalled on their own, for later, skipped,
+        errno, names of its sub-folders). With `skip` a helper before us got that far, when the folder had changed last
+        at `stamp`.
+        """
         folders: list[bytes] = []
-        position = 0
+        items: list[Any] = []
+        skipped = problem = 0
+
+        def part(items: list[Any], skipped: int, position: int) -> None:
+            self._take_credit(job)
+            self._send(job, MORE, (items, skipped, position, changed))
+
         try:
-            with Opened(path) as fd:
-                if os.fstat(fd).st_dev != options[0]:
-                    self._send(job, 1, [], 0, 1)  # another file system is mounted here
-                    return
-                for items, skipped, position in scan(fd, options, folders, skip):
-                    self._part(job, items, skipped, position)
+            fd = open_folder(root, inside)
+            try:
+                info = os.fstat(fd)
+                changed = info.st_mtime_ns
+                if info.st_dev != options[0]:
+                    skipped = 1  # another file system is mounted here
+                else:
+                    items, skipped, problem = scan(fd, inside, options, folders, skip, mark, part)
+                    if skip and changed != stamp:
+                        problem = problem or errno.ESTALE  # what was skipped may not be what had been read
+            finally:
+                os.close(fd)
+            if items:
+                self._take_credit(job)
         except OSError as error:
-            self._send(job, 1, sorted(folders), error.errno or errno.EIO, 0)
-        else:
-            self._send(job, 1, sorted(folders), 0, 0)
+            problem = error.errno or errno.EIO
+        except DroppedError:
+            return
         finally:
-            with self._granted:
-                del self._credit[job]
+            del self._credit[job]
+        folders.sort()
+        self._send(job, DONE, (marshal.dumps(items) if items else b"", skipped, problem, folders))
 
     # ---- names -------------------------------------------------------------------------------------------------
 
-    def _list(self, job: int, _kind: str, paths: list[bytes], options: Options) -> None:
+    def _list(self, job: int, mark: list[int], paths: list[bytes], options: Options) -> None:
         """Look up listed files: what lstat says of each regular one, an errno for others, 0 for what is skipped."""
-        takes, drops, whole = filters(options)
+        takes, drops = filters(options)
         answers: list[Any] = []
         for path in paths:
-            try:
-                info = os.lstat(path)
-            except (OSError, ValueError) as error:
-                answers.append(getattr(error, "errno", None) or errno.EINVAL)
-                continue
-            if stat.S_ISDIR(info.st_mode):
-                answers.append(errno.EISDIR)
-            elif not stat.S_ISREG(info.st_mode):
-                answers.append(0)
-            elif drops(path[1:]) or not takes(path[1:]):
-                answers.append(-1)
-            elif whole or info.st_nlink > 1 or info.st_blocks <= 1 or not info.st_size:
-                answers.append(record(info))
-            else:
-                answers.append((info.st_size,))
-        self._send(job, 1, answers)
+            answers.append(listed(path, takes, drops, whole=options[3]))
+            mark[0] += 1
+        self._send(job, DONE, answers)
 
-    def _stat(self, job: int, _kind: str, paths: list[bytes]) -> None:
+    def _stat(self, job: int, mark: list[int], paths: list[bytes]) -> None:
         answers: list[Any] = []
         for path in paths:
-            try:
-                info = os.lstat(path)
-            except (OSError, ValueError) as error:
-                answers.append(getattr(error, "errno", None) or errno.EINVAL)
-            else:
-                answers.append((info.st_dev, info.st_ino, info.st_size, info.st_blocks))
-        self._send(job, 1, answers)
+            info = look(path)
+            answers.append(info if isinstance(info, int) else (info.st_dev, info.st_ino, info.st_size, info.st_blocks))
+            mark[0] += 1
+        self._send(job, DONE, answers)
 
-    def _resolve(self, job: int, _kind: str, path: bytes) -> None:
+    def _resolve(self, job: int, _mark: list[int], path: bytes) -> None:
         try:
-            real = os.path.realpath(path, strict=True)
+            real = b"/" + os.path.realpath(path, strict=True).lstrip(b"/")
             info = os.lstat(real)
         except (OSError, ValueError) as error:
-            self._send(job, 1, getattr(error, "errno", None) or errno.EINVAL)
+            self._send(job, DONE, getattr(error, "errno", None) or errno.EINVAL)
         else:
-            self._send(job, 1, (real, info.st_mode, info.st_dev))
+            self._send(job, DONE, (real, info.st_mode, info.st_dev))
 
 
-class Opened:
-    """A folder, opened without following a symlink at its end; in pieces where its path is too long for one call."""
+def open_folder(root: bytes, inside: bytes) -> int:
+    """Open a folder below `root`, one part of its path after the other: no symlink is followed, wherever it came up.
 
-    def __init__(self, path: bytes) -> None:
-        self._path = path
-        self._fd = -1
-
-    def __enter__(self) -> int:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        if len(self._path) <= _PIECE:
-            self._fd = os.open(self._path, flags)
-            return self._fd
-        self._fd = os.open(b"/", flags)
-        rest = self._path.strip(b"/")
-        while rest:
-            cut = len(rest) if len(rest) <= _PIECE else rest.rindex(b"/", 0, _PIECE)
-            below = os.open(rest[:cut], flags, dir_fd=self._fd)
-            os.close(self._fd)
-            self._fd = below
-            rest = rest[cut + 1 :]
-        return self._fd
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+    All but the last are opened with O_PATH, which asks no server for an open.
+    """
+    if not inside:
+        return os.open(root, os.O_RDONLY | _FOLDER)
+    above, _, name = inside.rpartition(b"/")
+    fd = os.open(root, os.O_PATH | _FOLDER)
+    try:
+        if above:
+            for part in above.split(b"/"):
+                below = os.open(part, os.O_PATH | _FOLDER, dir_fd=fd)
+                os.close(fd)
+                fd = below
+        return os.open(name, os.O_RDONLY | _FOLDER, dir_fd=fd)
+    finally:
+        os.close(fd)
 
 
-def filters(options: Options) -> tuple[Match, Match, bool]:
-    """Return the questions "is it taken?" and "is it dropped?" for a relative path, and whether all are entries."""
-    _, _, include, exclude, whole = options
-    takes = re.compile(include, re.DOTALL) if include else _ALWAYS
-    drops = re.compile(exclude, re.DOTALL) if exclude else _NEVER
-    return takes.match, drops.match, whole
+def filters(options: Options) -> tuple[Callable[[str], object], Callable[[str], object]]:
+    """Return the questions "is it taken?" and "is it dropped?" for a relative path."""
+    _, include, exclude, _ = options
+    return re.compile(include or "", re.DOTALL).match, re.compile(exclude or "(?!)", re.DOTALL).match
 
 
 def record(info: os.stat_result) -> tuple[int, ...]:
@@ -204,63 +228,100 @@ def record(info: os.stat_result) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def scan(  # noqa: C901, PLR0912 - the one hot loop
-    fd: int, options: Options, folders: list[bytes], skip: int
-) -> Iterator[tuple[list[Any], int, int]]:
-    """Read a folder in its own order, which Lustre's statahead follows; yield (items, skipped, position).
+def look(path: bytes) -> os.stat_result | int:
+    """Stat a path without following a symlink at its end; an errno if that fails."""
+    try:
+        return os.lstat(path)
+    except OSError as error:
+        return error.errno or errno.EIO
+    except ValueError:  # a NUL in it
+        return errno.EINVAL
 
-    An item is (name, *record), or (files, bytes) for a run of files whose stat alone proves them resident. The first
-    `skip` names were dealt with before. Sub-folders are added to `folders`.
+
+def listed(
+    path: bytes, takes: Callable[[str], object], drops: Callable[[str], object], *, whole: bool
+) -> tuple[int, ...] | int:
+    """Say what a listed path is: its record, or (size,) if proven resident; an errno, 0 if skipped, -1 if unwanted."""
+    info = look(path)
+    if isinstance(info, int):
+        return info
+    if stat.S_ISDIR(info.st_mode):
+        return errno.EISDIR
+    if not stat.S_ISREG(info.st_mode):
+        return 0
+    name = os.fsdecode(path).lstrip("/")
+    if drops(name) or not takes(name):
+        return -1
+    resident = info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not whole
+    return (info.st_size,) if resident else record(info)
+
+
+def scan(  # noqa: C901, PLR0912 - the one hot loop
+    fd: int, inside: bytes, options: Options, folders: list[bytes], skip: int, mark: list[int], send: Send
+) -> tuple[list[Any], int, int]:
+    """Read a folder in its own order, which Lustre's statahead follows.
+
+    Hands (items, skipped, position) to `send` part by part, and returns (items, skipped, errno) of the rest. An item is
+    (name, *record); or (files, bytes) for a run of files whose stat alone proves them resident; or (name, errno). The
+    first `skip` names were dealt with before. Sub-folders are added to `folders`.
     """
-    dev, inside, _, _, _ = options
-    takes, drops, whole = filters(options)
-    filtered = bool(options[2] or options[3])
+    dev, include, exclude, whole = options
+    filtered = include is not None or exclude is not None
+    takes, drops = filters(options)
+    prefix = os.fsdecode(inside) + "/" if inside else ""
     items: list[Any] = []
-    position = since = skipped = files = size = 0
-    with os.scandir(fd) as names:
-        for entry in names:
-            position += 1
-            if entry.is_dir(follow_symlinks=False):
-                name = os.fsencode(entry.name)
-                if not filtered or not drops(inside + name):
-                    folders.append(name)
-                continue
-            if position <= skip:
-                continue
-            if not entry.is_file(follow_symlinks=False):
-                skipped += 1
-                continue
-            if filtered:
-                name = os.fsencode(entry.name)
-                if drops(inside + name) or not takes(inside + name):
+    position = skipped = files = size = problem = 0
+    due = skip + _LONG
+    try:
+        with os.scandir(fd) as names:
+            for entry in names:
+                if len(items) >= _PART or position >= due:
+                    if files:
+                        items.append((files, size))
+                        files = size = 0
+                    send(items, skipped, position)
+                    items, skipped, due = [], 0, position + _LONG
+                position += 1
+                mark[0] = position
+                try:
+                    if not entry.is_file(follow_symlinks=False):
+                        if not entry.is_dir(follow_symlinks=False):
+                            skipped += position > skip
+                        elif not filtered or not drops(prefix + entry.name):
+                            folders.append(os.fsencode(entry.name))
+                        continue
+                    if position <= skip:
+                        continue
+                    if filtered and (drops(prefix + entry.name) or not takes(prefix + entry.name)):
+                        continue
+                    info = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    if error.errno != errno.ENOENT:
+                        items.append((os.fsencode(entry.name), error.errno or errno.EIO))
                     continue
-            try:
-                info = entry.stat(follow_symlinks=False)
-            except OSError as error:
-                if error.errno != errno.ENOENT:
-                    items.append((os.fsencode(entry.name), error.errno or errno.EIO))
-                continue
-            if info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not whole:
-                files += 1
-                size += info.st_size
-            elif info.st_dev == dev and stat.S_ISREG(info.st_mode):
-                if files:
-                    items.append((files, size))
-                    files = size = 0
-                items.append((os.fsencode(entry.name), *record(info)))
-            else:
-                skipped += 1
-            if len(items) >= PART or position - since >= _SIGN_OF_LIFE:
-                if files:
-                    items.append((files, size))
-                    files = size = 0
-                yield items, skipped, position
-                items, skipped, since = [], 0, position
+                if info.st_dev != dev or not stat.S_ISREG(info.st_mode):
+                    skipped += 1
+                elif info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not whole:
+                    files += 1
+                    size += info.st_size
+                else:
+                    if files:
+                        items.append((files, size))
+                        files = size = 0
+                    items.append((os.fsencode(entry.name), *record(info)))
+    except OSError as error:
+        problem = error.errno or errno.EIO
     if files:
         items.append((files, size))
-    if items or skipped:
-        yield items, skipped, position
+    return items, skipped, problem
+
+
+def give_up(args: threading.ExceptHookArgs) -> None:
+    """End the process over an error that nobody foresaw in a thread: its jobs are then done by another."""
+    sys.excepthook(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+    os._exit(1)
 
 
 if __name__ == "__main__":
-    Helper(0, 1, int(sys.argv[1])).serve()
+    threading.excepthook = give_up
+    Helper(0, 1, float(sys.argv[1])).serve()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
+_ESCAPED: Final = re.compile(rb"\\([0-3][0-7]{2})")
 
 
 class Mount(NamedTuple):
@@ -23,7 +23,7 @@ def parse_mounts(table: bytes) -> list[Mount]:
     /proc/self/mounts calls server targets `lustre` too; their options name the service (`svname=`), a client's do not.
     """
     mounts = []
-    for line in table.splitlines():
+    for line in table.split(b"\n"):  # nothing else ends a line: the kernel leaves a \r in a path as it is
         fields = line.split(b" ")
         if len(fields) < 4:  # noqa: PLR2004 - source, path, type, options
             continue
@@ -54,4 +54,4 @@ def read_mounts(table: str) -> list[Mount]:
 
 
 def _unescape(field: bytes) -> bytes:
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), field)
+    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), field)

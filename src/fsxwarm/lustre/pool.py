@@ -3,95 +3,76 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import marshal
+import os
+import signal
 import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre import helper
+from fsxwarm.lustre.jobs import Job, Reading, Work
+from fsxwarm.lustre.worker import Worker, now
 
-_HELPER: Final = str(Path(helper.__file__))
+J = TypeVar("J", bound=Job)
+
+PROGRAM: Final = str(Path(helper.__file__))
+
+_BEATS: Final = 4
+"""Signs of life of a helper within one deadline. Missing three it is held up as a whole: no call is to blame."""
+
 _GRACE: Final = 2.0
-_TRIES: Final = 2
-"""How often a job may bring its helper down before it is the job that is at fault."""
+"""Seconds that a helper gets to die; no more than the deadline."""
 
 
-class Job:
-    """Work given to a helper. `parts` brings what it answers, ended by the answer that says done.
+class Rights(NamedTuple):
+    """Whose rights apply."""
 
-    `position` is how far a folder has been handed on: where to go on if its helper is lost.
-    """
-
-    def __init__(self, kind: str, *arguments: Any, credit: int = 0) -> None:
-        self.kind = kind
-        self.arguments = arguments
-        self.credit = credit
-        self.position = 0
-        self.tries = 0
-        self.owed = credit
-        """Parts that the helper may still send; 0: it waits for us."""
-        self.since = 0.0
-        """When it was last heard of."""
-        self.parts: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
-        self.worker: Worker | None = None
-
-    def request(self, number: int) -> tuple[Any, ...]:
-        """The frame that asks for it."""
-        if self.kind == "folder":
-            return (number, self.kind, self.credit, *self.arguments, self.position)
-        return (number, self.kind, *self.arguments)
-
-    async def answer(self) -> Any:
-        """Wait for the one answer of a job without parts."""
-        return (await self.parts.get())[1]
-
-
-class Worker:
-    """One helper process and the jobs that it has."""
-
-    def __init__(self, process: Process) -> None:
-        self.process = process
-        self.jobs: dict[int, Job] = {}
-        self.reader: asyncio.Task[None] | None = None
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self.process.pid
-
-    def write(self, frame: tuple[Any, ...]) -> None:
-        """Send a request; a helper that is gone is noticed by its reader."""
-        data = marshal.dumps(frame)
-        if self.process.stdin is not None and not self.process.stdin.is_closing():
-            self.process.stdin.write(helper.LENGTH.pack(len(data)) + data)
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
 
 
 class Pool:
-    """Gives jobs to `size` helpers with `threads` threads each.
+    """Gives jobs to `helpers` processes, with so many `lookups` at a time in each.
 
-    A job that is not heard of for `deadline` seconds costs its helper: it is killed, or abandoned where it cannot
-    die, and replaced; its other jobs are done again, the culprit ends with ETIMEDOUT. More than `most_abandoned`
-    raise FsxwarmError HUNG. `user` runs the helpers with another user's rights (root only).
+    A job that does not move for `deadline` seconds costs its helper: it is killed, and abandoned where it does not die
+    at once, and replaced; its other jobs are done again, the culprit ends with ETIMEDOUT. With
+    `max_abandoned` of them alive, nothing more is tried: FsxwarmError HUNG. `rights` runs the helpers as another user
+    (root only), `environ` is their environment (None: ours), `program` what they run, `kill` sends signals.
     """
 
-    def __init__(self, size: int, threads: int, deadline: float, most_abandoned: int, user: int | None = None) -> None:
-        self.size = size
-        self.threads = threads
-        self.abandoned = 0
+    def __init__(
+        self,
+        helpers: int,
+        lookups: int,
+        deadline: float,
+        max_abandoned: int,
+        *,
+        rights: Rights | None = None,
+        environ: Mapping[str, str] | None = None,
+        program: str = PROGRAM,
+        kill: Callable[[int, int], None] = os.kill,
+    ) -> None:
+        self.helpers = helpers
+        self._most_lookups = lookups
         self._deadline = deadline
-        self._most_abandoned = most_abandoned
-        self._user = user
+        self._grace = min(_GRACE, deadline)
+        self._max_abandoned = max_abandoned
+        self._rights = rights
+        self._environ = environ
+        self._program = program
+        self._kill = kill
         self._workers: list[Worker] = []
+        self._abandoned: set[Worker] = set()
+        self._readings: deque[Reading] = deque()
+        self._lookups: deque[Work] = deque()
         self._starting = asyncio.Lock()
-        self._number = 0
+        self._tasks: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
-        self._replacing: set[asyncio.Task[None]] = set()
-        self._failure: FsxwarmError | None = None
         self._closed = False
 
     @property
@@ -99,144 +80,176 @@ class Pool:
         """The helpers' process ids."""
         return [worker.pid for worker in self._workers]
 
-    async def give(self, job: Job) -> Job:
-        """Give a job to the helper that has least to do."""
-        async with self._starting:
-            while len(self._workers) < self.size and not self._closed:
-                self._workers.append(await self._start())
-            if self._watch is None:
-                self._watch = asyncio.create_task(self._watch_deadlines())
-        if self._failure is not None:
-            raise self._failure
-        worker = min(self._workers, key=lambda worker: len(worker.jobs))
-        self._assign(job, worker)
+    @property
+    def abandoned(self) -> int:
+        """How many helpers were to die and have not yet."""
+        return len(self._abandoned)
+
+    async def ready(self) -> None:
+        """Start the helpers that are missing. FsxwarmError HUNG if too many hang, UNFORESEEN if none can be started."""
+        self._check()
+        if len(self._workers) < self.helpers:
+            await asyncio.shield(self._begin(self._fill()))
+            self._check()
+
+    async def give(self, job: J) -> J:
+        """Give a job to the helper that has least to do; raises what `ready` raises."""
+        await self.ready()
+        self._lookups.append(job)
+        self._hand_out()
         return job
 
-    def grant(self, job: Job) -> None:
-        """A part of a folder has been dealt with: the helper may send another."""
-        job.owed += 1
-        job.since = asyncio.get_running_loop().time()
-        if job.worker is not None:
-            number = next((number for number, other in job.worker.jobs.items() if other is job), None)
-            if number is not None:
-                job.worker.write((number, "credit", 1))
+    def begin(self, reading: Reading) -> None:
+        """Have a folder read, once the pool has been `ready`."""
+        self._readings.append(reading)
+        self._hand_out()
+
+    def grant(self, reading: Reading, parts: int) -> None:
+        """Let a folder's helper send more parts."""
+        reading.owed += parts
+        reading.since = now()
+        for worker in self._workers:
+            worker.grant(reading, parts)
+
+    def drop(self, reading: Reading) -> None:
+        """Nobody wants the rest of a folder."""
+        with suppress(ValueError):
+            self._readings.remove(reading)
+        for worker in self._workers:
+            worker.drop(reading)
 
     async def close(self) -> None:
         """End all helpers; what hangs in the kernel is left to it."""
         self._closed = True
-        tasks = [task for task in (self._watch, *self._replacing) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.wait([self._watch])
+        self._fail_all(FsxwarmError(Kind.INTERRUPTED, "the walk was ended"))
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         workers, self._workers = self._workers, []
-        await asyncio.gather(*(self._end(worker) for worker in workers))
+        await asyncio.gather(*map(self._end, workers))
+        for worker in self._abandoned:
+            worker.let_go()
 
     # ---- helpers -----------------------------------------------------------------------------------------------
 
-    async def _start(self) -> Worker:
-        options: dict[str, Any] = (
-            {} if self._user is None else {"user": self._user, "group": self._user, "extra_groups": []}
+    def _check(self) -> None:
+        if self._closed:
+            raise FsxwarmError(Kind.INTERRUPTED, "the walk was ended")
+        if self.abandoned >= self._max_abandoned:
+            raise self._too_many()
+
+    def _too_many(self) -> FsxwarmError:
+        return FsxwarmError(
+            Kind.HUNG,
+            f"{self.abandoned} calls to the file system hang in the kernel and cannot be ended",
+            hung=self.abandoned,
         )
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", _HELPER, str(self.threads),
-            stdin=PIPE, stdout=PIPE, limit=1 << 20, start_new_session=True, **options,
-        )  # fmt: skip
-        worker = Worker(process)
-        worker.reader = asyncio.create_task(self._read(worker))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin what must come to its end, whoever still waits for it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _fill(self) -> None:
+        async with self._starting:
+            while len(self._workers) < self.helpers and not self._closed:
+                self._workers.append(await self._start())
+            if self._watch is None and not self._closed:
+                self._watch = asyncio.get_running_loop().create_task(self._watch_deadlines())
+        self._hand_out()
+
+    async def _start(self) -> Worker:
+        options: dict[str, Any] = {}
+        if self._rights is not None:
+            options = {"user": self._rights.uid, "group": self._rights.gid, "extra_groups": self._rights.groups}
+        beat = self._deadline / _BEATS
+        try:
+            _, worker = await asyncio.get_running_loop().subprocess_exec(
+                lambda: Worker(self._hand_out, self._lose),
+                sys.executable, "-I", "-S", "-X", "utf8", self._program, str(beat),
+                stderr=None, start_new_session=True, env=self._environ, **options,
+            )  # fmt: skip
+        except OSError as error:
+            raise FsxwarmError(
+                Kind.UNFORESEEN,
+                f"cannot start a process that walks the files: {error.strerror}",
+                hint="raise the limits on processes and open files (ulimit -u, -n)",
+            ) from error
         return worker
 
-    def _assign(self, job: Job, worker: Worker) -> None:
-        self._number += 1
-        job.worker = worker
-        job.owed = job.credit
-        job.since = asyncio.get_running_loop().time()
-        worker.jobs[self._number] = job
-        worker.write(job.request(self._number))
-
-    async def _read(self, worker: Worker) -> None:
-        stream = worker.process.stdout
-        if stream is None:
-            return
-        with suppress(asyncio.IncompleteReadError):
-            while True:
-                head = await stream.readexactly(helper.LENGTH.size)
-                frame = marshal.loads(await stream.readexactly(helper.LENGTH.unpack(head)[0]))  # noqa: S302 - our own child
-                self._heard(worker, frame)
-        self._lose(worker, None)
-
-    def _heard(self, worker: Worker, frame: tuple[Any, ...]) -> None:
-        number, done, *rest = frame
-        job = worker.jobs.get(number)
-        if job is None:
-            return
-        job.since = asyncio.get_running_loop().time()
-        job.owed -= 1
-        if done:
-            del worker.jobs[number]
-            job.worker = None
-        job.parts.put_nowait((done, *rest))
+    def _hand_out(self) -> None:
+        """Give away what waits. A folder finds a thread always, a lookup where few are: waiting is no hanging."""
+        while self._readings and self._workers:
+            min(self._workers, key=lambda worker: worker.readings).ask(self._readings.popleft())
+        while self._lookups and self._workers:
+            worker = min(self._workers, key=lambda worker: worker.lookups)
+            if worker.lookups >= self._most_lookups:
+                break
+            worker.ask(self._lookups.popleft())
 
     # ---- losses ------------------------------------------------------------------------------------------------
 
     async def _watch_deadlines(self) -> None:
-        loop = asyncio.get_running_loop()
+        """Look for what does not move. If we ourselves were stopped for a while, that is nobody's fault."""
+        deadline = self._deadline
         while True:
-            await asyncio.sleep(self._deadline / 10)
+            before = now()
+            await asyncio.sleep(deadline / 10)
+            if now() - before > deadline / 2:
+                for worker in self._workers:
+                    worker.excuse()
+                continue
             for worker in list(self._workers):
-                waited_for = [job for job in worker.jobs.values() if job.kind != "folder" or job.owed > 0]
+                if now() - worker.heard > deadline * (_BEATS - 1) / _BEATS:
+                    self._give_up(worker, None)
+                    continue
+                waited_for = [job for job in worker.jobs.values() if job.waited_for]
                 oldest = min(waited_for, key=lambda job: job.since, default=None)
-                if oldest is not None and loop.time() - oldest.since > self._deadline:
-                    self._lose(worker, oldest)
+                if oldest is not None and now() - oldest.since > deadline:
+                    self._give_up(worker, oldest)
 
-    def _lose(self, worker: Worker, culprit: Job | None) -> None:
-        """A helper died, or is to be given up because of `culprit`: replace it and do its jobs again."""
-        if worker not in self._workers or self._closed:
-            return
-        self._workers.remove(worker)
-        task = asyncio.create_task(self._replace(worker, culprit))
-        self._replacing.add(task)
-        task.add_done_callback(self._replacing.discard)
+    def _lose(self, worker: Worker) -> None:
+        """A helper died."""
+        self._give_up(worker, None)
 
-    async def _replace(self, worker: Worker, culprit: Job | None) -> None:
-        jobs = list(worker.jobs.values())
-        worker.jobs.clear()
+    def _give_up(self, worker: Worker, culprit: Work | None) -> None:
+        """Replace a helper that died, or that hangs because of `culprit`, and do its jobs again."""
+        if worker in self._workers and not self._closed:
+            self._workers.remove(worker)
+            jobs = [job for job in worker.take_jobs() if job.lose(culprit=job is culprit)]
+            self._readings.extendleft(job for job in reversed(jobs) if isinstance(job, Reading))
+            self._lookups.extendleft(job for job in reversed(jobs) if not isinstance(job, Reading))
+            self._begin(self._replace(worker))
+
+    async def _replace(self, worker: Worker) -> None:
         await self._end(worker)
-        if self.abandoned > self._most_abandoned:
-            self._failure = FsxwarmError(
-                Kind.HUNG, f"{self.abandoned} calls to the file system hang in the kernel and cannot be ended"
-            )
-        for job in jobs:
-            job.worker = None
-            job.tries += 1
-            if job is culprit or job.tries > _TRIES or self._failure is not None:
-                job.parts.put_nowait(_gave_up(job))
-            else:
-                while not job.parts.empty():  # parts that nobody has taken yet will come again
-                    job.parts.get_nowait()
-                await self.give(job)
+        if self.abandoned >= self._max_abandoned:
+            self._fail_all(self._too_many())
+            return
+        try:
+            await self._fill()
+        except FsxwarmError as error:
+            self._fail_all(error)
+
+    def _fail_all(self, error: FsxwarmError) -> None:
+        given = [job for worker in self._workers for job in worker.take_jobs()]
+        for job in (*given, *self._readings, *self._lookups):
+            job.fail(error)
+        self._readings.clear()
+        self._lookups.clear()
 
     async def _end(self, worker: Worker) -> None:
         with suppress(ProcessLookupError):
-            worker.process.kill()
+            self._kill(worker.pid, signal.SIGKILL)
         try:
-            async with asyncio.timeout(_GRACE):
-                await worker.process.wait()
+            async with asyncio.timeout(self._grace):
+                await worker.ended.wait()
         except TimeoutError:
-            self.abandoned += 1
-        if worker.reader is not None and worker.reader is not asyncio.current_task():
-            worker.reader.cancel()
-            await asyncio.gather(worker.reader, return_exceptions=True)
-        if worker.process.stdin is not None:
-            worker.process.stdin.close()
-
-
-def _gave_up(job: Job) -> tuple[Any, ...]:
-    """The answer that stands in for one that never came."""
-    match job.kind:
-        case "folder":
-            return (1, [], errno.ETIMEDOUT, 0)
-        case "resolve":
-            return (1, errno.ETIMEDOUT)
-        case _:
-            paths: Sequence[bytes] = job.arguments[0]
-            return (1, [errno.ETIMEDOUT] * len(paths))
+            self._abandoned.add(worker)
+            worker.at_end = self._abandoned.discard
+        else:
+            worker.let_go()
