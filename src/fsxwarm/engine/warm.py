@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from fsxwarm.engine.backlog import Backlog
 from fsxwarm.engine.looking import Looker
+from fsxwarm.engine.looks import GONE
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.space import Measure, measure_mount
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
@@ -169,6 +170,7 @@ class Warmer:
         if not self._events.empty():
             return self._events.get_nowait()
         if self._hungry():
+            await asyncio.sleep(0)  # files that settle at once must not keep Ctrl-C, progress and report waiting
             return Tick()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self.machine.wake_at(self._now())):
@@ -216,8 +218,10 @@ class Warmer:
                 if isinstance(item, Entry):
                     self._unsettled[item.dev] += item.size
             self.progress.skipped += batch.skipped
-            self.progress.unreadable += len(batch.troubles)
             for trouble in batch.troubles:
+                if batch.folder and trouble.errno in GONE:
+                    continue  # a folder that vanished during the walk, with files that nobody can want any more
+                self.progress.unreadable += 1
                 self._listener.trouble(trouble)
             self._backlog.put(batch.items)
             self._events.put_nowait(Tick())

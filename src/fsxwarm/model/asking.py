@@ -222,6 +222,7 @@ class Asking:
             self._book.back_to_queue(file)
 
     def _refused_alone(self, file: File, request: Request, now: float) -> None:
+        self._book.move(file, Phase.BACKOFF)  # it was looked at after the refusal: nothing is queued
         if request.errno != REFUSED:
             if file.attempts >= self._policy.attempts:
                 self._book.finish(file, Outcome.FAILED, Reason.IO_ERROR, errno=request.errno, detail=request.text)

@@ -143,14 +143,14 @@ class Book:
         self.out.append(LookAt(how, tuple(file.entry for file in files)))
 
     def attempt_failed(self, file: File, now: float) -> None:
-        """A request brought nothing: wait and try again, or settle the file as failed."""
+        """A request brought nothing, and nothing is queued: wait and try again, or settle the file as failed."""
+        self.move(file, Phase.BACKOFF)
         if not file.wanted_by:
             self.finish(file, Outcome.CANCELLED, Reason.INTERRUPTED)
             return
         if file.attempts >= self.policy.attempts:
             self.finish(file, Outcome.FAILED, Reason.RESTORE_FAILED)
             return
-        self.move(file, Phase.BACKOFF)
         spread = 0.5 + ((file.key.ino * 2654435761 + file.attempts * 40503) % 1024) / 1024
         wait = self.policy.backoff * 2 ** max(0, file.attempts - 1) * spread
         self.rounds.schedule(file, now + wait)
