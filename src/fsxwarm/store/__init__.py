@@ -1,1 +1,1 @@
-"""What fsxwarm keeps between runs."""
+"""The daemon's memory: SQLite, in a file of its own."""
