@@ -316,6 +316,13 @@ def scan(  # noqa: C901, PLR0912 - the one hot loop
     return items, skipped, problem
 
 
+def take_rights(uid: int, gid: int, *groups: int) -> None:
+    """Become another user for good. Done here, for that user may have no right to the interpreter's own files."""
+    os.setgroups(groups)
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
 def give_up(args: threading.ExceptHookArgs) -> None:
     """End the process over an error that nobody foresaw in a thread: its jobs are then done by another."""
     sys.excepthook(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
@@ -324,4 +331,6 @@ def give_up(args: threading.ExceptHookArgs) -> None:
 
 if __name__ == "__main__":
     threading.excepthook = give_up
+    if sys.argv[2:]:
+        take_rights(*map(int, sys.argv[2:]))
     Helper(0, 1, float(sys.argv[1])).serve()

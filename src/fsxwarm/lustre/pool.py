@@ -163,15 +163,13 @@ class Pool:
         self._hand_out()
 
     async def _start(self) -> Worker:
-        options: dict[str, Any] = {}
-        if self._rights is not None:
-            options = {"user": self._rights.uid, "group": self._rights.gid, "extra_groups": self._rights.groups}
         beat = self._deadline / _BEATS
+        rights = () if self._rights is None else (self._rights.uid, self._rights.gid, *self._rights.groups)
         try:
             _, worker = await asyncio.get_running_loop().subprocess_exec(
                 lambda: Worker(self._hand_out, self._lose),
-                sys.executable, "-I", "-S", "-X", "utf8", self._program, str(beat),
-                stderr=None, start_new_session=True, env=self._environ, **options,
+                sys.executable, "-I", "-S", "-X", "utf8", self._program, str(beat), *map(str, rights),
+                stderr=None, start_new_session=True, env=self._environ,
             )  # fmt: skip
         except OSError as error:
             raise FsxwarmError(
