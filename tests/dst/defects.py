@@ -233,7 +233,7 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "hung call keeps its turn",
-        "fsxwarm.engine.warm",
+        "fsxwarm.engine.driver",
         """        if ended is not None:  # outside""",
         """            if ended is not None:
                 await ended

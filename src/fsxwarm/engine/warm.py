@@ -3,54 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, field
-from errno import ETIMEDOUT
 from typing import Final, Protocol
 
-from fsxwarm.engine.backlog import Backlog
+from fsxwarm.engine.driver import Driver
+from fsxwarm.engine.intake import Intake
 from fsxwarm.engine.looking import Looker
-from fsxwarm.engine.looks import GONE
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.space import Measure, measure_mount
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
-from fsxwarm.model.entry import Entry, Trouble
-from fsxwarm.model.messages import (
-    Answered,
-    Cancel,
-    Cancelled,
-    Event,
-    Finish,
-    Found,
-    Full,
-    Instruction,
-    LookAt,
-    Looked,
-    Overdue,
-    Room,
-    Say,
-    Stale,
-    Stop,
-    Submit,
-    Tick,
-    WalkEnded,
-    Word,
-)
+from fsxwarm.model.entry import Trouble
+from fsxwarm.model.messages import Finish, Full, Room, Say, Stop, Tick, Word
 from fsxwarm.model.outcome import Outcome, Reason
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.progress import Progress
 from fsxwarm.model.units import Amount
 from fsxwarm.model.warming import Warming
-from fsxwarm.ports.hsm import CallHungError, Hsm
+from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.tree import Tree
 
 _HEAD_START: Final = 10.0
 """Seconds that the walk gets before anything is asked for, so that most trees are known to fit, or not to."""
 _MEASURE_EVERY: Final = 15.0
-_REQUESTS_AT_ONCE: Final = 4
-_FEED: Final = 2000
 
 
 class Listener(Protocol):
@@ -98,27 +72,37 @@ class Warmer:
         self._wish = wish
         self._listener = listener
         self._now = asyncio.get_running_loop().time
-        self.looker = Looker(tree, hsm)
-        self.machine = Warming(policy, self._now())
+        self._driver = Driver(tree, hsm, Warming(policy, self._now()), self._heard)
         self.progress = Progress(self._now())
-        self.requests = 0
-        """Requests sent."""
+        self._intake = Intake(selection, self.progress, listener.trouble)
         self.room: dict[int, Measure] = {}
         """The last measure of each file system, by st_dev."""
         self.short_of: Measure | None = None
         """The measure by which the wanted files do not fit."""
         self.stopped: Reason | None = None
-        self._unsettled: Counter[int] = Counter()
-        self._backlog = Backlog()
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._asking = asyncio.Semaphore(_REQUESTS_AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._walking: asyncio.Task[None] | None = None
-        self._failure: BaseException | None = None
         self._feeding = False
-        self._all_fed = False
         self._said_ready = False
         self._unmeasured: set[int] = set()
+
+    @property
+    def machine(self) -> Warming:
+        """The state machine."""
+        return self._driver.machine
+
+    @machine.setter
+    def machine(self, machine: Warming) -> None:
+        self._driver.machine = machine
+
+    @property
+    def looker(self) -> Looker:
+        """What looks at files."""
+        return self._driver.looker
+
+    @property
+    def requests(self) -> int:
+        """Requests sent."""
+        return self._driver.requests
 
     async def run(self) -> Exit:
         """Warm until everything has settled, the deadline has passed, or the task is cancelled.
@@ -128,14 +112,14 @@ class Warmer:
         """
         await self._selection.resolve()
         try:
-            self._walking = self._start(self._walk())
-            self._start(self._watch_space())
+            self._walking = self._driver.start(self._intake.walk(self._now, self._found))
+            self._driver.start(self._watch_space())
             if self._wish.deadline is not None:
-                self._start(self._watch_clock(self._wish.deadline))
+                self._driver.start(self._watch_clock(self._wish.deadline))
             await self._pump()
         finally:
-            await self._end_tasks()
-            self._backlog.close()
+            await self._driver.close()
+            self._intake.close()
             self.progress.ended = self._now()
         return self._status()
 
@@ -145,59 +129,34 @@ class Warmer:
             self.stopped = reason
             if self._walking is not None:
                 self._walking.cancel()
-            self._events.put_nowait(Stop(reason))
+            self._driver.post(Stop(reason))
 
     # ---- the loop ----------------------------------------------------------------------------------------------
 
     async def _pump(self) -> None:
-        while not (self._all_fed and self.machine.idle):
+        while not (self._intake.all_fed and self.machine.idle):
             try:
-                self._take_in(await self._next_event())
+                await self._driver.turn(hungry=self._hungry())
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if self.stopped is not None or task is None:
                     raise
                 task.uncancel()
                 self.stop(Reason.INTERRUPTED)
-            while not self._events.empty():
-                self._take_in(self._events.get_nowait())
-            if self._failure is not None:
-                raise self._failure
             self._feed()
+            self.progress.first_asked = self._driver.first_asked
+            self.progress.sample(self._now())
             self._tell_when_ready()
 
-    async def _next_event(self) -> Event:
-        if not self._events.empty():
-            return self._events.get_nowait()
-        if self._hungry():
-            await asyncio.sleep(0)  # files that settle at once must not keep Ctrl-C, progress and report waiting
-            return Tick()
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(self.machine.wake_at(self._now())):
-                return await self._events.get()
-        return Tick()
-
-    def _take_in(self, event: Event) -> None:
-        now = self._now()
-        for instruction in self.machine.handle(event, now):
-            self._carry_out(instruction)
-        self.progress.sample(now)
-
-    def _carry_out(self, instruction: Instruction) -> None:
-        match instruction:
-            case LookAt():
-                self._start(self._look(instruction))
-            case Submit():
-                self._start(self._submit(instruction))
-            case Cancel():
-                self._start(self._cancel(instruction))
+    def _heard(self, news: Finish | Say) -> None:
+        match news:
             case Finish():
-                self._unsettled[instruction.entry.dev] -= instruction.entry.size
-                self.progress.finished(instruction)
-                self._listener.settled(instruction)
+                self._intake.settled(news)
+                self.progress.finished(news)
+                self._listener.settled(news)
             case Say():
-                self._heed(instruction)
-                self._listener.said(instruction)
+                self._heed(news)
+                self._listener.said(news)
 
     def _heed(self, say: Say) -> None:
         if say.word is Word.NOT_ALLOWED:
@@ -211,39 +170,18 @@ class Warmer:
 
     # ---- feeding the machine -----------------------------------------------------------------------------------
 
-    async def _walk(self) -> None:
-        async for batch in self._selection.batches():
-            for item in batch.items:
-                self.progress.scanned_item(item)
-                if isinstance(item, Entry):
-                    self._unsettled[item.dev] += item.size
-            self.progress.skipped += batch.skipped
-            for trouble in batch.troubles:
-                if batch.folder and trouble.errno in GONE:
-                    continue  # a folder that vanished during the walk, with files that nobody can want any more
-                self.progress.unreadable += 1
-                self._listener.trouble(trouble)
-            self._backlog.put(batch.items)
-            self._events.put_nowait(Tick())
-            if self._feeding:
-                self._check_fit()
-        self.progress.scan_ended = self._now()
+    def _found(self) -> None:
+        self._driver.post(Tick())
+        if self._feeding:
+            self._check_fit()
 
     def _hungry(self) -> bool:
-        return self._feeding and bool(self._backlog) and self.machine.appetite > 0
+        return self._feeding and self._intake.hungry and self.machine.appetite > 0
 
     def _feed(self) -> None:
-        if not self._feeding:
-            return
-        if self._backlog and (appetite := self.machine.appetite):
-            items = self._backlog.take(min(appetite, _FEED))
-            for item in items:
-                self.progress.passed(item)
-            self._take_in(Found([item for item in items if isinstance(item, Entry)]))
-        walked = self._walking is not None and self._walking.done()
-        if walked and not self._backlog and not self._all_fed:
-            self._all_fed = True
-            self._take_in(WalkEnded())
+        if self._feeding:
+            for event in self._intake.take(self.machine.appetite):
+                self._driver.take_in(event)
 
     def _tell_when_ready(self) -> None:
         share = self._wish.ready
@@ -262,7 +200,7 @@ class Warmer:
             await self._measure(reserve)
         self._feeding = True
         self._check_fit()
-        self._events.put_nowait(Tick())
+        self._driver.post(Tick())
         while reserve is not None:
             await asyncio.sleep(_MEASURE_EVERY)
             await self._measure(reserve)
@@ -273,7 +211,7 @@ class Warmer:
             measure = await measure_mount(self._hsm, mount, reserve)
             if isinstance(measure, Measure):
                 self.room[dev] = measure
-                self._events.put_nowait(Room(dev, measure.available))
+                self._driver.post(Room(dev, measure.available))
             elif dev not in self._unmeasured:
                 self._unmeasured.add(dev)
                 self._listener.trouble(measure)
@@ -283,67 +221,13 @@ class Warmer:
         if self._wish.fit or self.short_of is not None:
             return
         for dev, measure in self.room.items():
-            if self._unsettled[dev] - self.machine.claimed(dev) > measure.available:
+            if self._intake.unsettled[dev] - self.machine.claimed(dev) > measure.available:
                 self.short_of = measure
-                self._events.put_nowait(Full(dev))
+                self._driver.post(Full(dev))
 
     async def _watch_clock(self, deadline: float) -> None:
         await asyncio.sleep(deadline)
         self.stop(Reason.DEADLINE)
-
-    # ---- carrying out ------------------------------------------------------------------------------------------
-
-    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Run work beside the loop. Not a TaskGroup: its way to stop a group is the cancellation that Ctrl-C is."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = self._failure or error
-        self._events.put_nowait(Tick())
-
-    async def _end_tasks(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _look(self, look: LookAt) -> None:
-        started = self._now()
-        self._events.put_nowait(Looked(look.how, await self.looker.look(look.how, look.files), started))
-
-    async def _submit(self, submit: Submit) -> None:
-        async with self._asking:
-            now = self._now()
-            if now > submit.fresh_until:
-                self._events.put_nowait(Stale(submit.request))
-                return
-            self.requests += 1
-            if self.progress.first_asked is None:
-                self.progress.first_asked = now
-            try:
-                reply = await self._hsm.restore([entry.path for entry in submit.files])
-            except CallHungError as hung:
-                ended = hung.ended
-                self._events.put_nowait(Overdue(submit.request))
-            else:
-                self._events.put_nowait(Answered(submit.request, reply.errno, reply.text))
-                return
-        if ended is not None:  # outside the semaphore: a call that hangs takes nobody's turn
-            late = await ended
-            self._events.put_nowait(Answered(submit.request, late.errno, late.text))
-
-    async def _cancel(self, cancel: Cancel) -> None:
-        try:
-            reply = await self._hsm.cancel([entry.path for entry in cancel.files])
-            errno = reply.errno
-        except CallHungError:
-            errno = ETIMEDOUT
-        self._events.put_nowait(Cancelled([entry.key for entry in cancel.files], errno))
 
     # ---- the end -----------------------------------------------------------------------------------------------
 
