@@ -27,10 +27,16 @@ class Site:
     def files(self) -> list[Path]:
         return sorted(path for path in self.data.rglob("*") if path.is_file())
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """What commands run with; what they keep between runs stays in the simulated FSx's folder."""
+        homes = {"XDG_CACHE_HOME": str(self.fsx.folder / "cache"), "XDG_STATE_HOME": str(self.fsx.folder / "state")}
+        return self.fsx.environ(os.environ) | homes
+
     def fsxwarm(self, *arguments: str | bytes | Path, stdin: bytes = b"", **variables: str) -> Done:
         done = subprocess.run(
             [sys.executable, "-m", "fsxwarm", *arguments],
-            env=self.fsx.environ(os.environ) | variables,
+            env=self.environ | variables,
             input=stdin,
             capture_output=True,
             check=False,

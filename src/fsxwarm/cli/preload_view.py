@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
+from rich.padding import Padding
 
 from fsxwarm.cli.output import console, name_some, safe
 from fsxwarm.cli.schema import Cold as ColdDocument
@@ -173,8 +174,12 @@ class Ended:
 def _explain(out: Console, outcome: Outcome, reason: Reason, cold: Cold) -> None:
     meaning = MEANINGS[reason]
     out.print(f"{format_count(cold.tally.files, 'file')} {outcome.value}: {meaning.what}", style="yellow")
-    out.print(f"  {name_some(cold.first, cold.tally.files)}")
-    out.print(f"  → {meaning.todo}")
+    out.print(_indented(name_some(cold.first, cold.tally.files)))
+    out.print(_indented(f"→ {meaning.todo}"))
+
+
+def _indented(text: str) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
 
 
 def _cold(outcome: Outcome, reason: Reason | None, cold: Cold) -> ColdDocument:

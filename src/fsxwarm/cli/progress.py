@@ -208,7 +208,7 @@ def _bar(share: float) -> ProgressBar:
 
 def _details(now: Snapshot) -> list[Text]:
     lines = []
-    scan = f"scan   {'running' if now.scanning else 'done'}, {format_duration(now.scan_seconds)}: "
+    scan = f"scan   {'for' if now.scanning else 'done in'} {format_duration(now.scan_seconds)}: "
     scan += f"{format_count(now.found.files, 'file')}, {now.already:,} of them resident already"
     lines.append(scan)
     if now.asked:

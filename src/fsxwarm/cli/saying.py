@@ -11,7 +11,8 @@ from fsxwarm.model.messages import Say, Word
 from fsxwarm.model.units import format_count, format_duration
 
 _BETWEEN: Final = 10.0
-"""Seconds between two lines about the same matter."""
+"""Seconds between the first two lines about the same matter; doubled each time."""
+_AT_MOST: Final = 600.0
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class Saying:
 
     fit: bool = False
     _heard: dict[Word, _Heard] = field(default_factory=dict)
-    _last: dict[Word, float] = field(default_factory=dict)
+    _next: dict[Word, tuple[float, float]] = field(default_factory=dict)
     _ready: str = ""
     _told_lopsided: bool = False
 
@@ -45,9 +46,12 @@ class Saying:
 
     def due(self, seen: Snapshot, now: float) -> list[str]:
         """Lines to print at time `now`, in seconds on any steady clock."""
-        words = [word for word in self._heard if now - self._last.get(word, now - _BETWEEN) >= _BETWEEN]
-        lines = [self._line(word, seen.in_flight) for word in words]
-        self._last |= dict.fromkeys(words, now)
+        lines = []
+        for word in list(self._heard):
+            due, pause = self._next.get(word, (now, _BETWEEN))
+            if due <= now:
+                lines.append(self._line(word, seen.in_flight))
+                self._next[word] = (now + pause, min(2 * pause, _AT_MOST))
         if self._ready:
             lines.append(self._ready)
             self._ready = ""

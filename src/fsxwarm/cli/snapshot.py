@@ -94,7 +94,7 @@ def snapshot(warmer: Warmer, account: Account, now: float) -> Snapshot:
         lanes=tuple(LaneView(name.mdt, lane.at_fsx, lane.window.size) for name, lane in lanes),
         retries=account.words[Word.RETRY],
         stalled=account.words[Word.FILE_STALLED] + account.words[Word.FILE_WEDGED],
-        lopsided=_lopsided(account.lanes),
+        lopsided=busiest(account.lanes),
     )
 
 
@@ -104,7 +104,8 @@ def limit_of(lanes: list[Lane]) -> str:
     return known.most_common(1)[0][0] if known else "unknown"
 
 
-def _lopsided(lanes: Counter[LaneId]) -> int | None:
+def busiest(lanes: Counter[LaneId]) -> int | None:
+    """The metadata target that nearly all of many files lie on, where there are several; else None."""
     if len(lanes) < 2 or lanes.total() < _ENOUGH:  # noqa: PLR2004 - of one there is no lopsidedness
         return None
     name, files = lanes.most_common(1)[0]

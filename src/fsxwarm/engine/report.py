@@ -96,10 +96,7 @@ class Report:
         if self._writer is None:
             return
         self._add({"summary": summary})
-        self._ending = True
-        self._full.set()
-        await self._writer
-        self._writer = None
+        await self._finish()
         if self.problem is None:
             try:
                 await asyncio.to_thread(self._draft.replace, self._target)
@@ -109,10 +106,15 @@ class Report:
     async def discard(self) -> None:
         """Leave no report."""
         if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.wait({self._writer})
-            self._writer = None
+            await self._finish()
             self._remove()
+
+    async def _finish(self) -> None:
+        writer, self._writer = self._writer, None
+        self._ending = True
+        self._full.set()
+        if writer is not None:
+            await writer
 
     def _add(self, document: Mapping[str, object]) -> None:
         if self.problem is None:
