@@ -97,6 +97,8 @@ class JobRequest:
     priority: int = DEFAULT_PRIORITY
     label: str = ""
     slurm_job_id: str = ""
+    admin: bool = False
+    """The faces vouch for an administrator: files of others may be released."""
 
 
 class Count(NamedTuple):
@@ -121,7 +123,7 @@ NOTHING: Final = Count()
 class Counters:
     """How far a job has come: the files found, and how those that have settled did.
 
-    A release job counts as `restored` nothing, but has `released`, `already` (released before) and `left` (left
+    A release job has no `restored`, but `released`, `already` (released before) and `left` (left
     alone). `left_in_flight` are those cancelled whose restore goes on at FSx; `unreadable` folders and list entries
     that could not be looked at; `skipped` what is no regular file; `scanned` means that the walk has ended.
     """
@@ -197,8 +199,8 @@ def _most(one: Count, other: Count) -> Count:
 class Job:
     """A job as the store keeps it. Times in seconds since the epoch.
 
-    `request.files` is empty once the job is stored (`listed` counts them); the store hands the list out when the job
-    runs. `rounds` counts the walks that a keep-warm job has ended; `resumed` how often it had to begin anew.
+    `request.files` is empty once the job is stored (`listed` counts them, `digest` tells equal lists); the store hands
+    the list out when the job runs. `rounds` counts the walks that a keep-warm job has ended; `resumed` how often it had to begin anew.
     `walk` names the walk that its failures are filed under: jobs that want the same share one.
     """
 
@@ -207,6 +209,7 @@ class Job:
     created: float
     phase: Phase = Phase.QUEUED
     listed: int = 0
+    digest: str = ""
     started: float | None = None
     ended: float | None = None
     ready: bool = False

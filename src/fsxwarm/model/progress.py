@@ -99,6 +99,11 @@ class Progress:
         return total
 
     @property
+    def open(self) -> int:
+        """Files passed on that have not settled."""
+        return len(self._open)
+
+    @property
     def remaining(self) -> Tally:
         """Wanted files that were found and have not settled."""
         done = self.done

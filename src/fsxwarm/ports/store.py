@@ -32,18 +32,14 @@ class Changes:
     totals: dict[str, int] = field(default_factory=dict)
     failures: list[tuple[str, Failure]] = field(default_factory=list)
     """Each with the walk that it is filed under; their `number` is given by the store."""
-    forgotten: list[str] = field(default_factory=list)
-    """Walks whose failures are void, because it begins anew."""
-    restored: list[tuple[int, int]] = field(default_factory=list)
-    """Files (st_dev, st_ino) that became resident, at `at`."""
+    restored: list[int] = field(default_factory=list)
+    """Files (st_ino: st_dev does not last beyond a mount) that became resident, at `at`."""
     wanted: dict[bytes, float] = field(default_factory=dict)
     scans: dict[bytes, str] = field(default_factory=dict)
     at: float = 0.0
 
     def __bool__(self) -> bool:
-        return bool(
-            self.jobs or self.totals or self.failures or self.forgotten or self.restored or self.wanted or self.scans
-        )
+        return bool(self.jobs or self.totals or self.failures or self.restored or self.wanted or self.scans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +88,8 @@ class Store(Protocol):
         """Forget leases."""
         ...
 
-    async def restored_since(self, since: float) -> Sequence[tuple[int, int]]:
-        """Files (st_dev, st_ino) that became resident after `since` (seconds since the epoch), sorted."""
+    async def restored_since(self, since: float) -> Sequence[int]:
+        """Files (st_ino) that became resident after `since` (seconds since the epoch), sorted."""
         ...
 
     async def expire(self, now: float, limits: Limits) -> list[str]:

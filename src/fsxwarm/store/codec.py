@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import struct
 import zlib
 from array import array
 from collections.abc import Iterable, Sequence
@@ -31,9 +31,11 @@ def write_job(job: Job) -> str:
             "priority": request.priority,
             "label": request.label,
             "slurm_job_id": request.slurm_job_id,
+            "admin": request.admin,
             "created": job.created,
             "phase": job.phase,
             "listed": job.listed,
+            "digest": job.digest,
             "started": job.started,
             "ended": job.ended,
             "ready": job.ready,
@@ -64,6 +66,7 @@ def read_job(number: int, text: str) -> Job:
         body["priority"],
         body["label"],
         body["slurm_job_id"],
+        body["admin"],
     )
     return Job(
         str(number),
@@ -71,6 +74,7 @@ def read_job(number: int, text: str) -> Job:
         body["created"],
         Phase(body["phase"]),
         body["listed"],
+        body["digest"],
         body["started"],
         body["ended"],
         body["ready"],
@@ -104,11 +108,17 @@ def read_list(data: bytes) -> tuple[bytes, ...]:
     return tuple(joined.split(b"\0")) if joined else ()
 
 
-def write_keys(keys: Sequence[tuple[int, int]]) -> bytes:
-    """Identities of files (st_dev, st_ino), eight bytes each number."""
-    return array("Q", [number for key in keys for number in key]).tobytes()
+def digest(data: bytes) -> str:
+    """What tells lists apart; empty for an empty one."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest() if read_list(data) else ""
 
 
-def read_keys(data: bytes) -> list[tuple[int, int]]:
-    """What `write_keys` wrote."""
-    return list(struct.iter_unpack("=QQ", data))
+def write_numbers(numbers: Sequence[int]) -> bytes:
+    """Numbers below 2^64, eight bytes each."""
+    return array("Q", numbers).tobytes()
+
+
+def read_numbers(data: bytes) -> Sequence[int]:
+    """What `write_numbers` wrote, sorted, in as little memory."""
+    numbers = array("Q", data)
+    return array("Q", sorted(numbers))

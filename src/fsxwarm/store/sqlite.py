@@ -92,12 +92,12 @@ class SqliteStore:
         """See the port."""
         return await self._run(lambda db: _expire(db, now, limits))
 
-    async def restored_since(self, since: float) -> Sequence[tuple[int, int]]:
+    async def restored_since(self, since: float) -> Sequence[int]:
         """See the port."""
 
-        def read(db: sqlite3.Connection) -> list[tuple[int, int]]:
+        def read(db: sqlite3.Connection) -> Sequence[int]:
             rows = db.execute("SELECT files FROM restored WHERE at > ?", (since,))
-            return sorted({key for (data,) in rows for key in codec.read_keys(data)})
+            return codec.read_numbers(b"".join(data for (data,) in rows))
 
         return await self._run(read)
 
@@ -230,12 +230,13 @@ def _load(db: sqlite3.Connection) -> Saved:
 
 
 def _add_job(db: sqlite3.Connection, request: JobRequest, created: float) -> Job:
-    job = Job("", replace(request, files=()), created, listed=len(request.files))
+    data = codec.write_list(request.files)
+    job = Job("", replace(request, files=()), created, listed=len(request.files), digest=codec.digest(data))
     number = db.execute(
         "INSERT INTO jobs (phase, ended, walk, body) VALUES (?, NULL, '', ?)", (job.phase.value, codec.write_job(job))
     ).lastrowid
     if request.files:
-        db.execute("INSERT INTO lists (job, files) VALUES (?, ?)", (number, codec.write_list(request.files)))
+        db.execute("INSERT INTO lists (job, files) VALUES (?, ?)", (number, data))
     return replace(job, id=str(number))
 
 
@@ -244,7 +245,6 @@ def _save(db: sqlite3.Connection, changes: Changes) -> None:
         "UPDATE jobs SET phase = ?, ended = ?, walk = ?, body = ? WHERE id = ?",
         [(job.phase.value, job.ended, job.walk, codec.write_job(job), int(job.id)) for job in changes.jobs],
     )
-    db.executemany("DELETE FROM failures WHERE walk = ?", [(walk,) for walk in changes.forgotten])
     db.executemany(
         "INSERT INTO failures (walk, at, path, outcome, reason, errno, flags, attempts, detail)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -252,7 +252,9 @@ def _save(db: sqlite3.Connection, changes: Changes) -> None:
     )
     db.executemany("INSERT OR REPLACE INTO totals (name, value) VALUES (?, ?)", list(changes.totals.items()))
     if changes.restored:
-        db.execute("INSERT INTO restored (at, files) VALUES (?, ?)", (changes.at, codec.write_keys(changes.restored)))
+        db.execute(
+            "INSERT INTO restored (at, files) VALUES (?, ?)", (changes.at, codec.write_numbers(changes.restored))
+        )
     db.executemany("INSERT OR REPLACE INTO wanted (path, at) VALUES (?, ?)", list(changes.wanted.items()))
     db.executemany("INSERT OR REPLACE INTO scans (path, state) VALUES (?, ?)", list(changes.scans.items()))
 
