@@ -12,7 +12,7 @@ from typing import Any
 from fsxwarm.errors import FsxwarmError
 
 _TRIES = 3
-"""How often a job may lose its helper before it is given up itself."""
+"""How often in a row a job may lose its helper before it is given up itself."""
 
 
 class Work:
@@ -149,6 +149,7 @@ class Reading(Work):
         """Take a part."""
         self.owed -= 1
         self.held += len(answer)
+        self._losses = 0  # it gets on
         if done:
             *self._rest, self.names = marshal.loads(answer)  # noqa: S302 - our own child's
         else:
