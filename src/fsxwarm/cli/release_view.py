@@ -19,6 +19,8 @@ _WORDS: Final = {
     Reason.DIRTY: "dirty: changed since the copy in S3 was made",
     Reason.NEVER_ARCHIVED: "never archived: not in S3",
     Reason.PINNED: "pinned",
+    Reason.LEASED: "leased: promised not to be released for now",
+    Reason.WANTED: "wanted by a job that has not ended",
     Reason.LOST: "lost: the copy in S3 is gone",
     Reason.RESTORING: "being restored",
     Reason.BUSY: "busy: being archived, or written a moment ago",

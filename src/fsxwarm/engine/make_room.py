@@ -46,6 +46,7 @@ class MakeRoom:
     A round takes two walks: one fills an age histogram, from which the age is known that the files must have; the
     other releases them. Sizes say how much that should bring; sparse and compressed files bring less, and some files
     must be left alone, so free space is measured and another round begins among the next older ones if it falls short.
+    `age` tells when a file was last of use (seconds since the epoch); None: not to be released now.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class MakeRoom:
         target: Amount,
         mount: bytes,
         used_before: int | None = None,
+        age: Callable[[Entry], int | None] = lambda entry: entry.used,
     ) -> None:
+        self._age = age
         self._hsm = hsm
         self._releaser = releaser
         self._selection = selection
@@ -87,8 +90,8 @@ class MakeRoom:
 
     async def _survey(self) -> AgeHistogram:
         histogram = AgeHistogram()
-        async for entry in self._candidates():
-            histogram.add(entry.used, entry.size)
+        async for entry, used in self._candidates():
+            histogram.add(used, entry.size)
         return histogram
 
     async def _sweep(self, cut: Cut, sizes: int) -> None:
@@ -96,30 +99,31 @@ class MakeRoom:
         tally = self._releaser.result.released
         goal = tally.bytes + sizes
         ready: list[Entry] = []
-        held: list[Entry] = []
+        held: list[tuple[int, bytes, Entry]] = []
         async with Crew(_PARALLEL) as crew:
-            async for entry in self._candidates():
-                if entry.used < cut.first:
+            async for entry, used in self._candidates():
+                if used < cut.first:
                     ready.append(entry)
-                elif entry.used <= cut.last:
-                    held.append(entry)
+                elif used <= cut.last:
+                    held.append((used, entry.path, entry))
                 if len(ready) == MAX_REQUEST:
                     await crew.start(self._releaser.release(ready))
                     ready = []
             if ready:
                 await crew.start(self._releaser.release(ready))
-        held.sort(key=lambda entry: (entry.used, entry.path), reverse=True)
-        tried: list[Entry] = []
+        held.sort(reverse=True)
+        tried: list[tuple[int, Key]] = []
         while held and tally.bytes < goal:
             some: list[Entry] = []
             while held and len(some) < MAX_REQUEST and sum(entry.size for entry in some) < goal - tally.bytes:
-                some.append(held.pop())
+                used, _, entry = held.pop()
+                some.append(entry)
+                tried.append((used, entry.key))
             await self._releaser.release(some)
-            tried += some
-        self._after = held[-1].used - 1 if held else cut.last
-        self._tried = {entry.key for entry in tried if entry.used > self._after}
+        self._after = held[-1][0] - 1 if held else cut.last
+        self._tried = {key for used, key in tried if used > self._after}
 
-    async def _candidates(self) -> AsyncIterator[Entry]:
+    async def _candidates(self) -> AsyncIterator[tuple[Entry, int]]:
         result = self._releaser.result
         first = self._after is None and not self._surveyed
         self._surveyed = True
@@ -127,13 +131,13 @@ class MakeRoom:
             if first:
                 result.vanished += result.troubles.take(batch)
             for entry in named(batch):
-                if not entry.proves_resident:
+                if not entry.proves_resident or (used := self._age(entry)) is None:
                     continue
-                if self._used_before is not None and entry.used >= self._used_before:
+                if self._used_before is not None and used >= self._used_before:
                     if first:
                         result.recent.add(entry.size)
-                elif (self._after is None or entry.used > self._after) and entry.key not in self._tried:
-                    yield entry
+                elif (self._after is None or used > self._after) and entry.key not in self._tried:
+                    yield entry, used
 
     async def _settled(self, start: Space, goal: int) -> int:
         """Wait until releases have brought `goal` bytes, or nothing more shows up; returns what they brought."""

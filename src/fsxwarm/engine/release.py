@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -27,6 +27,8 @@ class Reason(StrEnum):
     DIRTY = "dirty"
     NEVER_ARCHIVED = "never_archived"
     PINNED = "pinned"
+    LEASED = "leased"
+    WANTED = "wanted"
     LOST = "lost"
     RESTORING = "restoring"
     BUSY = "busy"
@@ -82,12 +84,16 @@ class Releaser:
     A file is released only if, right before, nothing was queued for it at the coordinator (releasing a file that is
     being restored blocks, then throws the restore away), its flags allow it (a full copy is in the archive and it
     has not changed since; no pin), and its name still means the same file. The server checks the flags once more.
+    `guard` may name a reason of its own to leave a file alone.
     """
 
-    def __init__(self, tree: Tree, hsm: Hsm, *, dry_run: bool = False) -> None:
+    def __init__(
+        self, tree: Tree, hsm: Hsm, *, dry_run: bool = False, guard: Callable[[Entry], Reason | None] = lambda _: None
+    ) -> None:
         self._tree = tree
         self._hsm = hsm
         self._looks = Looks(hsm, tree)
+        self._guard = guard
         self.result = Released(dry_run=dry_run)
 
     async def release(self, entries: Sequence[Entry]) -> None:
@@ -120,7 +126,7 @@ class Releaser:
                 self._trouble(entry, state)
             elif isinstance(action, Trouble):
                 self._trouble(entry, action)
-            elif (reason := _obstacle(action, state)) is not None:
+            elif (reason := _obstacle(action, state) or self._guard(entry)) is not None:
                 self.result.leave(entry, reason)
             else:
                 (released if state.released else free).append(entry)

@@ -200,8 +200,8 @@ class Job:
     """A job as the store keeps it. Times in seconds since the epoch.
 
     `request.files` is empty once the job is stored (`listed` counts them, `digest` tells equal lists); the store hands
-    the list out when the job runs. `rounds` counts the walks that a keep-warm job has ended; `resumed` how often it had to begin anew.
-    `walk` names the walk that its failures are filed under: jobs that want the same share one.
+    the list out when the job runs. `rounds` counts the walks that a keep-warm job has ended; `resumed` how often it had
+    to begin anew. `walk` names the walk that its failures are filed under: jobs that want the same share one.
     """
 
     id: str
