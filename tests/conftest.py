@@ -7,10 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fsxwarm.sim.launch import SimulatedFsx, start
 
 SimFsx = Callable[..., SimulatedFsx]
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("fsxwarm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fsxwarm")
 
 
 @pytest.fixture
