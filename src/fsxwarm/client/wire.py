@@ -13,6 +13,11 @@ from typing import Literal, NotRequired, TypedDict
 
 VERSION = "v1"
 SOCKET = "/run/fsxwarm/fsxwarm.sock"
+COUNTS = (
+    "found", "resident", "restored", "failed", "blocked", "vanished", "cancelled", "released", "already", "left",
+    "left_in_flight",
+)  # fmt: skip
+"""Those of `Counters` that count files and bytes."""
 
 
 class Name(TypedDict):

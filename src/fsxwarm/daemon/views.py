@@ -1,0 +1,150 @@
+"""The model's objects as the JSON that goes over the socket."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final, cast
+
+from fsxwarm import __version__
+from fsxwarm.client import wire
+from fsxwarm.engine.service import Health
+from fsxwarm.engine.status import Status
+from fsxwarm.model.job import Counters, Failure, JobView
+from fsxwarm.model.lease import Lease
+from fsxwarm.model.tally import Tally
+
+_PUBLIC_EVENTS: Final = frozenset({"system_stalled", "system_moves", "paused"})
+"""Events of no job that everybody may hear of, without their data."""
+
+
+def job(view: JobView) -> wire.Job:
+    """A job."""
+    it, request = view.job, view.job.request
+    return {
+        "id": it.id,
+        "kind": request.kind.value,
+        "phase": it.phase.value,
+        "final": it.phase.final,
+        "owner": it.owner,
+        "paths": [wire.name(path) for path in request.paths],
+        "listed": it.listed,
+        "include": list(request.include),
+        "exclude": list(request.exclude),
+        "options": cast("wire.Options", asdict(request.options)),
+        "priority": request.priority,
+        "label": request.label,
+        "slurm_job_id": request.slurm_job_id,
+        "created": it.created,
+        "started": it.started,
+        "ended": it.ended,
+        "ready": it.ready,
+        "exit": None if it.exit is None else int(it.exit),
+        "error": it.error,
+        "rounds": it.rounds,
+        "resumed": it.resumed,
+        "next_round": it.next_round,
+        "counters": _counters(view.counters),
+        "coverage": view.counters.coverage,
+        "files_per_second": view.files_per_second,
+        "bytes_per_second": view.bytes_per_second,
+        "eta": view.eta,
+    }
+
+
+def _counters(some: Counters) -> wire.Counters:
+    counts = {
+        name: {"files": value.files, "bytes": value.bytes} for name in wire.COUNTS for value in [getattr(some, name)]
+    }
+    rest = {"unreadable": some.unreadable, "skipped": some.skipped, "scanned": some.scanned}
+    return cast("wire.Counters", {**counts, **rest, "reasons": dict(some.reasons)})
+
+
+def failure(some: Failure) -> wire.Failure:
+    """A file that did not become resident."""
+    fields = some._asdict()
+    return cast("wire.Failure", {**fields, **wire.name(some.path)})
+
+
+def lease(some: Lease) -> wire.Lease:
+    """A lease."""
+    return cast("wire.Lease", {**asdict(some), **wire.name(some.path)})
+
+
+def _tally(some: Tally) -> wire.Count:
+    return {"files": some.files, "bytes": some.bytes}
+
+
+def coverage(path: bytes, found: Status) -> wire.Coverage:
+    """What a survey found."""
+    return {
+        **wire.name(path),
+        "resident": _tally(found.all.resident),
+        "released": _tally(found.all.released),
+        "unknown": _tally(found.unknown),
+        "coverage": found.all.share,
+        "vanished": found.vanished,
+        "skipped": found.skipped,
+        "troubles": found.troubles.count,
+        "first_troubles": [
+            {**wire.name(trouble.path), "errno": trouble.errno, "text": trouble.text or os.strerror(trouble.errno)}
+            for trouble in found.troubles.first
+        ],
+    }
+
+
+def health(some: Health, *, admin: bool) -> wire.Health:
+    """How the daemon fares; what may name other people's paths is for administrators."""
+    answer: wire.Health = {
+        "ok": not some.problems,
+        "version": __version__,
+        "draining": some.draining,
+        "started": some.started,
+        "stalled": some.stalled,
+        "abandoned": some.abandoned,
+        "jobs": dict(some.jobs),
+        "lanes": [cast("wire.Lane", asdict(lane)) for lane in some.lanes],
+        "totals": dict(some.totals),
+        "space": [{**wire.name(mount), "free": free, "total": total} for mount, (free, total) in some.free.items()],
+    }
+    if admin:
+        answer["problems"] = list(some.problems)
+        answer["inventory"] = [{**wire.name(path), **_plain(what)} for path, what in some.inventory.items()]
+    return answer
+
+
+def event(at: float, kind: str, job: str, data: Mapping[str, object]) -> wire.Event:
+    """An event with all of its data."""
+    return {"at": at, "kind": kind, "job": job, "data": _plain(data)}
+
+
+def public_event(at: float, kind: str) -> wire.Event | None:
+    """What everybody may hear of an event; None for most."""
+    return {"at": at, "kind": kind, "job": "", "data": {}} if kind in _PUBLIC_EVENTS else None
+
+
+def _plain(data: Mapping[str, object]) -> dict[str, object]:
+    plain: dict[str, object] = {}
+    for key, value in data.items():
+        if isinstance(value, bytes):
+            text = value.decode("utf-8", "backslashreplace")
+            plain[key] = text
+            if text.encode() != value:
+                plain[f"{key}_b64"] = base64.b64encode(value).decode("ascii")
+        else:
+            plain[key] = _value(value)
+    return plain
+
+
+def _value(value: Any) -> object:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, Mapping):
+        return {str(key): _value(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_value(inner) for inner in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)

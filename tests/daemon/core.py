@@ -1,0 +1,139 @@
+"""A core of the daemon on paper: keeps jobs, leases and events, and does nothing with files.
+
+`finish` ends a job; whatever a test wants to happen meanwhile it does itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from fsxwarm.engine.service import Health
+from fsxwarm.engine.status import Status
+from fsxwarm.errors import Exit, FsxwarmError, Kind
+from fsxwarm.model.entry import Trouble
+from fsxwarm.model.job import Count, Counters, Event, Failure, Identity, Job, JobRequest, JobView, Phase
+from fsxwarm.model.lease import Lease, LeaseRequest
+from fsxwarm.ports.tree import Place
+
+
+class PaperCore:
+    """See `fsxwarm.engine.service.Service`."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Job] = {}
+        self.promises: dict[str, Lease] = {}
+        self.misses: dict[str, list[Failure]] = {}
+        self.problems: tuple[str, ...] = ()
+        self.asked: list[tuple[bytes, Identity]] = []
+        self._changed = asyncio.Condition()
+        self._listeners: set[asyncio.Queue[Event | None]] = set()
+        self.draining = False
+
+    async def submit(self, request: JobRequest) -> Job:
+        if self.draining:
+            raise FsxwarmError(Kind.RESTARTING, "the daemon is restarting")
+        await asyncio.sleep(0)
+        number = f"j{len(self.all) + 1}"
+        job = Job(number, replace(request, files=()), 1000.0 + len(self.all), listed=len(request.files))
+        self.all[number] = job
+        await self.tell(Event(1.0, "job_queued", number, {"path": request.paths[0] if request.paths else b""}))
+        return job
+
+    def jobs(self, *, owner: int | None = None) -> list[JobView]:
+        return [JobView(job) for job in reversed(self.all.values()) if owner in (None, job.owner)]
+
+    def job(self, id: str) -> JobView | None:
+        return JobView(self.all[id]) if id in self.all else None
+
+    async def wait(self, id: str, timeout: float) -> JobView:
+        async with self._changed:
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._changed.wait_for(lambda: self.draining or self.all[id].phase.final)
+            except TimeoutError:
+                pass
+        if self.draining:
+            raise FsxwarmError(Kind.RESTARTING, "the daemon is restarting")
+        return JobView(self.all[id])
+
+    async def cancel(self, id: str) -> JobView:
+        return await self._put(replace(self.all[id], phase=Phase.CANCELLED, exit=Exit.INTERRUPTED))
+
+    async def set_priority(self, id: str, priority: int) -> JobView:
+        job = self.all[id]
+        return await self._put(replace(job, request=replace(job.request, priority=priority)))
+
+    async def finish(self, id: str, exit: Exit = Exit.DONE, files: int = 3) -> JobView:
+        counters = Counters(found=Count(files, files * 10), restored=Count(files, files * 10), scanned=True)
+        return await self._put(replace(self.all[id], phase=Phase.DONE, exit=exit, counters=counters))
+
+    async def progress(self, id: str, counters: Counters) -> JobView:
+        return await self._put(replace(self.all[id], phase=Phase.RUNNING, counters=counters))
+
+    async def _put(self, job: Job) -> JobView:
+        self.all[job.id] = job
+        async with self._changed:
+            self._changed.notify_all()
+        await self.tell(Event(2.0, f"job_{job.phase}", job.id))
+        return JobView(job)
+
+    async def failures(self, id: str, after: int = 0, limit: int = 1000) -> list[Failure]:
+        return [miss for miss in self.misses.get(id, []) if miss.number > after][:limit]
+
+    async def lease(self, request: LeaseRequest) -> Lease:
+        lease = Lease(f"l{len(self.promises) + 1}", request.owner, request.path, 0.0, request.seconds, request.label)
+        self.promises[lease.id] = lease
+        return lease
+
+    async def renew(self, id: str, seconds: float) -> Lease:
+        self.promises[id] = replace(self.promises[id], expires=seconds)
+        return self.promises[id]
+
+    async def release_lease(self, id: str) -> None:
+        del self.promises[id]
+
+    def leases(self, *, owner: int | None = None) -> list[Lease]:
+        return [lease for lease in self.promises.values() if owner in (None, lease.owner)]
+
+    async def coverage(self, path: bytes, identity: Identity) -> Status:
+        self.asked.append((path, identity))
+        return Status()
+
+    def health(self) -> Health:
+        return Health(problems=self.problems, draining=self.draining, started=5.0, free={b"/fsx": (10, 100)})
+
+    async def events(self) -> AsyncIterator[Event]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._listeners.add(queue)
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+        finally:
+            self._listeners.discard(queue)
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    async def tell(self, event: Event) -> None:
+        for queue in self._listeners:
+            queue.put_nowait(event)
+        await asyncio.sleep(0)
+
+    async def drain(self) -> None:
+        self.draining = True
+        async with self._changed:
+            self._changed.notify_all()
+        for queue in self._listeners:
+            queue.put_nowait(None)
+
+
+async def resolve_on_paper(path: bytes, identity: Identity) -> Place | Trouble:
+    """Places on paper: /fsx is a Lustre mount, below it all exists but `secret`, which root alone can reach."""
+    if b"secret" in path and identity.uid != 0:
+        return Trouble(path, 13)
+    if path == b"/fsx" or path.startswith(b"/fsx/"):
+        return Place(path, True, False, 7, "lustre", b"/fsx", "1@tcp:/abc")
+    return Place(path, True, False, 1, "ext4", b"/", "/dev/sda1")
