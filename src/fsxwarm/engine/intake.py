@@ -60,16 +60,15 @@ class Intake:
             self._told(trouble)
         self._backlog.put(batch.items)
 
-    def stop(self) -> None:
-        """Hand on nothing more."""
-        self._backlog.close()
-        self._backlog = Backlog()
-        self._walked = True
-
     @property
     def hungry(self) -> bool:
         """Whether something waits to be handed on."""
-        return bool(self._backlog) or (self._walked and not self.all_fed)
+        return bool(self._backlog) or self.ends
+
+    @property
+    def ends(self) -> bool:
+        """Whether all that waits to be handed on is that the walk has ended."""
+        return self._walked and not self._backlog and not self.all_fed
 
     def take(self, appetite: int) -> list[Found | WalkEnded]:
         """Take up to `appetite` files from the backlog as events for the machine."""
@@ -79,7 +78,7 @@ class Intake:
             for item in items:
                 self.progress.passed(item)
             events.append(Found([item for item in items if isinstance(item, Entry)], self.number))
-        if self._walked and not self._backlog and not self.all_fed:
+        if self.ends:
             self.all_fed = True
             events.append(WalkEnded(self.number))
         return events

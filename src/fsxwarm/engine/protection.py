@@ -22,7 +22,7 @@ def folders_of(files: Iterable[bytes], most: int = _MOST_FOLDERS) -> frozenset[b
 
 
 class Protection:
-    """Roots of folders and files that somebody holds, under a name of the holder's; kept up to date while jobs come and go.
+    """Roots that somebody holds, by the holder's name, kept up to date while jobs and leases come and go.
 
     `wanted` tells when a job that has ended last wanted a root, in seconds since the epoch.
     """

@@ -93,6 +93,11 @@ class Warming:
         waits = any(lane.unseen.serves(job) or lane.cold.serves(job) for lane in self._book.lanes.values())
         return self.appetite or (0 if waits else self.policy.look_batch)
 
+    def at_fsx_for(self, job: int) -> tuple[int, int]:
+        """Files and bytes that one job wants and that are, or may be, on their way at FSx for it."""
+        sizes = [file.entry.size for file in self._book.files.values() if job in file.wanted_by and file.at_fsx]
+        return len(sizes), sum(sizes)
+
     @property
     def idle(self) -> bool:
         """Every file told of has settled."""

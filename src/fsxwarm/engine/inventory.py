@@ -1,0 +1,159 @@
+"""The inventory: how much of each association is resident, released, archived; counted in the background, slowly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from fsxwarm.engine.looks import AT_ONCE, DENIED, Looks
+from fsxwarm.engine.release import named
+from fsxwarm.engine.selection import Selection
+from fsxwarm.model.entry import Entry, Trouble
+from fsxwarm.model.hsm import Flags
+from fsxwarm.ports.hsm import Hsm
+from fsxwarm.ports.tree import Tree
+
+_SAVE_EVERY: Final = 30.0
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a scan has counted, files and bytes. `started` and `ended` in seconds since the epoch.
+
+    `unread` files' flags may not be read: they count as resident or released and as nothing else. `unknown` files would
+    tell nothing. `after` is the folder up to which an unfinished scan has come.
+    """
+
+    started: float = 0.0
+    ended: float | None = None
+    resident_files: int = 0
+    resident_bytes: int = 0
+    released_files: int = 0
+    released_bytes: int = 0
+    archived_files: int = 0
+    archived_bytes: int = 0
+    dirty_files: int = 0
+    lost_files: int = 0
+    unread_files: int = 0
+    unknown_files: int = 0
+    after: str = ""
+
+    def count(self, size: int, *, released: bool) -> None:
+        """Count a file of which only this is known."""
+        if released:
+            self.released_files += 1
+            self.released_bytes += size
+        else:
+            self.resident_files += 1
+            self.resident_bytes += size
+
+    def count_flags(self, size: int, flags: Flags) -> None:
+        """Count a file by its flags."""
+        self.count(size, released=flags.released)
+        if flags & Flags.ARCHIVED:
+            self.archived_files += 1
+            self.archived_bytes += size
+        self.dirty_files += bool(flags & Flags.DIRTY)
+        self.lost_files += bool(flags & Flags.LOST)
+
+
+class Inventory:
+    """Scans one path at a time. `calm` is set while no job waits: only then is anything looked at.
+
+    A scan that was cut short goes on where it was: folders up to there are walked again, at the same pace, but their
+    files' flags, the dear part, are not looked at again. `save` is given what `load` takes up after a restart.
+    """
+
+    def __init__(
+        self, tree: Tree, hsm: Hsm, *, calm: asyncio.Event, save: Callable[[bytes, str], None],
+        wall: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._tree = tree
+        self._looks = Looks(hsm, tree)
+        self._calm = calm
+        self._save = save
+        self._wall = wall
+        self.done: dict[bytes, Scan] = {}
+        """The last whole scan of each path."""
+        self.under_way: dict[bytes, Scan] = {}
+
+    def load(self, path: bytes, text: str) -> None:
+        """Take up what earlier scans have counted."""
+        state = json.loads(text)
+        for name, scans in (("done", self.done), ("under_way", self.under_way)):
+            if state[name] is not None:
+                scans[path] = Scan(**state[name])
+
+    def is_due(self, path: bytes, every: float) -> bool:
+        """Whether a path's scan was cut short, or was begun `every` seconds ago, or never."""
+        scan = self.done.get(path)
+        return path in self.under_way or scan is None or self._wall() - scan.started >= every
+
+    async def scan(self, path: bytes, rate: float) -> Scan:
+        """Count a path, at most `rate` files a second. Raises what resolving it raises, and HUNG."""
+        scan = self.under_way.setdefault(path, Scan(self._wall()))
+        after = _place(os.fsencode(scan.after))
+        pace = _Pace(rate)
+        saved = pace.now()
+        async for batch in Selection(self._tree, [path], whole=True).batches():
+            await self._calm.wait()
+            entries = list(named(batch))
+            await pace.spend(len(entries))
+            if scan.after and _place(batch.folder) <= after:
+                continue
+            for start in range(0, len(entries), AT_ONCE):
+                await self._look(scan, entries[start : start + AT_ONCE], pace)
+            if pace.now() - saved >= _SAVE_EVERY:
+                saved = pace.now()
+                self._store(path)
+            scan.after = os.fsdecode(batch.folder)
+        scan.ended, scan.after = self._wall(), ""
+        self.done[path] = self.under_way.pop(path)
+        self._store(path)
+        return scan
+
+    def _store(self, path: bytes) -> None:
+        done, under_way = self.done.get(path), self.under_way.get(path)
+        state = {"done": done and asdict(done), "under_way": under_way and asdict(under_way)}
+        self._save(path, json.dumps(state))
+
+    async def _look(self, scan: Scan, entries: list[Entry], pace: _Pace) -> None:
+        await self._calm.wait()
+        await pace.spend(len(entries))
+        denied: list[Entry] = []
+        for entry, flags in zip(entries, await self._looks.states([entry.path for entry in entries]), strict=True):
+            if not isinstance(flags, Trouble):
+                scan.count_flags(entry.size, flags)
+            elif flags.errno in DENIED:
+                denied.append(entry)
+            else:
+                scan.unknown_files += 1
+        for entry, released in zip(denied, await self._looks.released([e.path for e in denied]), strict=True):
+            if isinstance(released, Trouble):
+                scan.unknown_files += 1
+            else:
+                scan.unread_files += 1
+                scan.count(entry.size, released=released)
+
+
+def _place(folder: bytes) -> list[bytes]:
+    """Where a folder stands in a walk's order: by its names, its own files before those of folders in it."""
+    return [name for name in folder.split(b"/") if name]
+
+
+class _Pace:
+    """Keeps a rate: what has been spent is waited for."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self.now = asyncio.get_running_loop().time
+        self._free_at = 0.0
+
+    async def spend(self, calls: int) -> None:
+        now = self.now()
+        self._free_at = max(self._free_at, now) + calls / self._rate
+        await asyncio.sleep(self._free_at - now)

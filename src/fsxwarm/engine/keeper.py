@@ -1,0 +1,86 @@
+"""Keeps room on file systems: below the low mark, releases what was used least recently until the high mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from fsxwarm.engine.make_room import MakeRoom, Room, measure
+from fsxwarm.engine.plan import Marks
+from fsxwarm.engine.protection import Protection, Restored
+from fsxwarm.engine.release import Released, Releaser
+from fsxwarm.engine.selection import Selection
+from fsxwarm.model.entry import Entry
+from fsxwarm.ports.hsm import Hsm
+from fsxwarm.ports.tree import Tree
+
+_PATIENCE: Final = 10
+"""After a round that could not make enough room, so many times are let pass: a round walks the whole file system."""
+
+
+class LatelyRestored(Protocol):
+    """Tells which files have been restored lately."""
+
+    async def __call__(self) -> Restored:
+        """Those known now."""
+        ...
+
+
+class Keeper:
+    """Makes room by itself. `told` hears of each round: its marks, what was released, and how much room there is."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        hsm: Hsm,
+        protection: Protection,
+        restored: LatelyRestored,
+        told: Callable[[Marks, Released, Room], None],
+    ) -> None:
+        self._tree = tree
+        self._hsm = hsm
+        self._protection = protection
+        self._restored = restored
+        self._told = told
+        self._waits: dict[bytes, int] = {}
+        self.short: dict[bytes, Room] = {}
+        """File systems on which the last round could not reach the high mark."""
+
+    async def look(self, marks: Sequence[Marks]) -> None:
+        """Measure each file system, and make room where free space is below the low mark."""
+        for each in marks:
+            space = await measure(self._hsm, each.mount)
+            if space.free >= each.low.of(space.total):
+                self.short.pop(each.mount, None)
+                self._waits.pop(each.mount, None)
+            elif self._waits.get(each.mount, 0) > 0:
+                self._waits[each.mount] -= 1
+            else:
+                await self._make_room(each)
+
+    async def _make_room(self, marks: Marks) -> None:
+        restored = await self._restored()
+
+        def age(entry: Entry) -> int | None:
+            if entry.ino in restored or self._protection.reason(entry.path) is not None:
+                return None
+            return int(self._protection.used(entry))
+
+        releaser = Releaser(
+            self._tree, self._hsm, dry_run=marks.dry_run, guard=lambda entry: self._protection.reason(entry.path)
+        )
+        room = await MakeRoom(
+            self._hsm,
+            releaser,
+            lambda: Selection(self._tree, [marks.mount], whole=True),
+            target=marks.high,
+            mount=marks.mount,
+            age=age,
+        ).run()
+        if room.reached and not marks.dry_run:
+            self.short.pop(marks.mount, None)
+        else:
+            self._waits[marks.mount] = _PATIENCE
+            if not room.reached:
+                self.short[marks.mount] = room
+        self._told(marks, releaser.result, room)

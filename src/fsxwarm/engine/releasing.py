@@ -1,0 +1,63 @@
+"""Release jobs: the daemon gives space back on somebody's behalf, with that somebody's rights."""
+
+from __future__ import annotations
+
+from fsxwarm.engine.protection import Protection
+from fsxwarm.engine.release import Reason, Releaser, release_all
+from fsxwarm.engine.walks import select
+from fsxwarm.model.entry import Entry
+from fsxwarm.model.job import ROOT, Count, Counters, Job
+from fsxwarm.model.tally import Tally
+from fsxwarm.ports.access import Access
+
+
+class Releasing:
+    """One release job. `counters` may be read while `run` is at it.
+
+    Only files that belong to the job's owner are released, or anybody's when an administrator asks; never one that
+    is leased, or wanted by a job that has not ended.
+    """
+
+    def __init__(self, job: Job, access: Access, protection: Protection, files: tuple[bytes, ...]) -> None:
+        request = job.request
+        identity = ROOT if request.admin else request.identity
+        self._job = job
+        self._owner = None if identity.uid == ROOT.uid else identity.uid
+        self._protection = protection
+        tree = access.tree(identity)
+        self._selection = select(job, tree, files, whole=True)
+        self._releaser = Releaser(tree, access.hsm(identity), dry_run=request.options.dry_run, guard=self._guard)
+        self._ended = False
+
+    async def run(self) -> None:
+        """Release what may be released. Raises what resolving the selection raises."""
+        await release_all(self._releaser, self._selection, used_before=self._job.request.options.used_before)
+        self._ended = True
+
+    def _guard(self, entry: Entry) -> Reason | None:
+        if self._owner is not None and entry.uid != self._owner:
+            return Reason.NOT_YOURS
+        return self._protection.reason(entry.path)
+
+    @property
+    def counters(self) -> Counters:
+        """How far it has come."""
+        result = self._releaser.result
+        left = Tally()
+        for some in result.left.values():
+            left += some.tally
+        left += result.recent
+        reasons = {reason.value: some.tally.files for reason, some in result.left.items()}
+        if result.recent.files:
+            reasons["recent"] = result.recent.files
+        found = result.released + result.already + left
+        return Counters(
+            found=Count(found.files + result.vanished, found.bytes),
+            released=Count(result.released.files, result.released.bytes),
+            already=Count(result.already.files, result.already.bytes),
+            left=Count(left.files, left.bytes),
+            vanished=Count(result.vanished, 0),
+            unreadable=result.troubles.count + self._selection.missing.count + self._selection.outside.count,
+            scanned=self._ended,
+            reasons=reasons,
+        )
