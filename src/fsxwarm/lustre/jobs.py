@@ -11,8 +11,10 @@ from typing import Any
 
 from fsxwarm.errors import FsxwarmError
 
-_TRIES = 3
-"""How often in a row a job may lose its helper before it is given up itself."""
+_TRIES = 5
+"""How often in a row a job may lose its helper before it is given up itself. All helpers may die at once, twice."""
+_HUNG = 3
+"""Paths of one lookup that may hang before all of it is given up: the file system does not answer."""
 
 
 class Work:
@@ -105,7 +107,7 @@ class Names(Job):
             for hung in self._hung:
                 place += hung <= place
             self._hung = sorted({*self._hung, place})
-        return super().lose(culprit=culprit and len(self._hung) >= _TRIES)
+        return super().lose(culprit=culprit and len(self._hung) >= _HUNG)
 
     def _settle(self, answer: Any) -> None:
         if isinstance(answer, int):
