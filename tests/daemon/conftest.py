@@ -32,7 +32,7 @@ class Face:
 
 
 @asynccontextmanager
-async def serving(  # noqa: PLR0913
+async def serving(
     folder: Path,
     *,
     circle: Circle | None = None,

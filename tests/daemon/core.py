@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 from fsxwarm.engine.service import Health
@@ -44,33 +44,33 @@ class PaperCore:
     def jobs(self, *, owner: int | None = None) -> list[JobView]:
         return [JobView(job) for job in reversed(self.all.values()) if owner in (None, job.owner)]
 
-    def job(self, id: str) -> JobView | None:
-        return JobView(self.all[id]) if id in self.all else None
+    def job(self, number: str) -> JobView | None:
+        return JobView(self.all[number]) if number in self.all else None
 
-    async def wait(self, id: str, timeout: float) -> JobView:
+    async def wait(self, number: str, seconds: float) -> JobView:
         async with self._changed:
             try:
-                async with asyncio.timeout(timeout):
-                    await self._changed.wait_for(lambda: self.draining or self.all[id].phase.final)
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait_for(lambda: self.draining or self.all[number].phase.final)
             except TimeoutError:
                 pass
         if self.draining:
             raise FsxwarmError(Kind.RESTARTING, "the daemon is restarting")
-        return JobView(self.all[id])
+        return JobView(self.all[number])
 
-    async def cancel(self, id: str) -> JobView:
-        return await self._put(replace(self.all[id], phase=Phase.CANCELLED, exit=Exit.INTERRUPTED))
+    async def cancel(self, number: str) -> JobView:
+        return await self._put(replace(self.all[number], phase=Phase.CANCELLED, exit=Exit.INTERRUPTED))
 
-    async def set_priority(self, id: str, priority: int) -> JobView:
-        job = self.all[id]
+    async def set_priority(self, number: str, priority: int) -> JobView:
+        job = self.all[number]
         return await self._put(replace(job, request=replace(job.request, priority=priority)))
 
-    async def finish(self, id: str, exit: Exit = Exit.DONE, files: int = 3) -> JobView:
+    async def finish(self, number: str, status: Exit = Exit.DONE, files: int = 3) -> JobView:
         counters = Counters(found=Count(files, files * 10), restored=Count(files, files * 10), scanned=True)
-        return await self._put(replace(self.all[id], phase=Phase.DONE, exit=exit, counters=counters))
+        return await self._put(replace(self.all[number], phase=Phase.DONE, exit=status, counters=counters))
 
-    async def progress(self, id: str, counters: Counters) -> JobView:
-        return await self._put(replace(self.all[id], phase=Phase.RUNNING, counters=counters))
+    async def progress(self, number: str, counters: Counters) -> JobView:
+        return await self._put(replace(self.all[number], phase=Phase.RUNNING, counters=counters))
 
     async def _put(self, job: Job) -> JobView:
         self.all[job.id] = job
@@ -79,20 +79,20 @@ class PaperCore:
         await self.tell(Event(2.0, f"job_{job.phase}", job.id))
         return JobView(job)
 
-    async def failures(self, id: str, after: int = 0, limit: int = 1000) -> list[Failure]:
-        return [miss for miss in self.misses.get(id, []) if miss.number > after][:limit]
+    async def failures(self, number: str, after: int = 0, limit: int = 1000) -> list[Failure]:
+        return [miss for miss in self.misses.get(number, []) if miss.number > after][:limit]
 
     async def lease(self, request: LeaseRequest) -> Lease:
         lease = Lease(f"l{len(self.promises) + 1}", request.owner, request.path, 0.0, request.seconds, request.label)
         self.promises[lease.id] = lease
         return lease
 
-    async def renew(self, id: str, seconds: float) -> Lease:
-        self.promises[id] = replace(self.promises[id], expires=seconds)
-        return self.promises[id]
+    async def renew(self, number: str, seconds: float) -> Lease:
+        self.promises[number] = replace(self.promises[number], expires=seconds)
+        return self.promises[number]
 
-    async def release_lease(self, id: str) -> None:
-        del self.promises[id]
+    async def release_lease(self, number: str) -> None:
+        del self.promises[number]
 
     def leases(self, *, owner: int | None = None) -> list[Lease]:
         return [lease for lease in self.promises.values() if owner in (None, lease.owner)]
@@ -106,16 +106,24 @@ class PaperCore:
 
     async def events(self) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._listeners.add(queue)
+        await self._listen(queue, self._listeners.add)
         try:
             while (event := await queue.get()) is not None:
                 yield event
         finally:
-            self._listeners.discard(queue)
+            await self._listen(queue, self._listeners.discard)
 
-    @property
-    def listeners(self) -> int:
-        return len(self._listeners)
+    async def _listen(
+        self, queue: asyncio.Queue[Event | None], what: Callable[[asyncio.Queue[Event | None]], None]
+    ) -> None:
+        what(queue)
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def heard_by(self, listeners: int) -> None:
+        """Wait until so many listen to the events."""
+        async with asyncio.timeout(20), self._changed:
+            await self._changed.wait_for(lambda: len(self._listeners) == listeners)
 
     async def tell(self, event: Event) -> None:
         for queue in self._listeners:

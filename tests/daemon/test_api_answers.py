@@ -96,8 +96,7 @@ async def test_leases_are_taken_renewed_and_ended(face: Face) -> None:
 
 async def test_events_are_lines_and_end_when_the_daemon_does(face: Face) -> None:
     listening = asyncio.create_task(ask(face.path, "GET", "/v1/events"))
-    while not face.core.listeners:
-        await asyncio.sleep(0.01)
+    await face.core.heard_by(1)
     await ask(face.path, "POST", "/v1/jobs", PRELOAD)
     await face.core.tell(Event(3.0, "trouble", "", {"path": b"/fsx/\xff", "errno": 5}))
     await face.core.drain()
@@ -109,12 +108,9 @@ async def test_events_are_lines_and_end_when_the_daemon_does(face: Face) -> None
 async def test_a_listener_that_hangs_up_is_forgotten(face: Face) -> None:
     _, writer = await asyncio.open_unix_connection(face.path)
     writer.write(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
-    while not face.core.listeners:
-        await asyncio.sleep(0.01)
+    await face.core.heard_by(1)
     writer.close()
-    async with asyncio.timeout(10):
-        while face.core.listeners:
-            await asyncio.sleep(0.01)
+    await face.core.heard_by(0)
     assert face.server.gate.count == 0
 
 
@@ -163,8 +159,7 @@ async def test_the_client_hears_events(face: Face) -> None:
             return [event["kind"] for event in client.events()]
 
     listening = asyncio.create_task(asyncio.to_thread(listen))
-    while not face.core.listeners:
-        await asyncio.sleep(0.01)
+    await face.core.heard_by(1)
     await ask(face.path, "POST", "/v1/jobs", PRELOAD)
     await face.core.drain()
     assert await listening == ["job_queued"]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict  # typing's own tells too little of itself before Python 3.12
 
 VERSION = "v1"
 SOCKET = "/run/fsxwarm/fsxwarm.sock"

@@ -12,8 +12,9 @@ from fsxwarm.model.lease import MOST_SECONDS, LeaseRequest
 from fsxwarm.model.order import Order
 from fsxwarm.model.patterns import compile_globs
 
-_LONGEST_PATH: Final = 65536
-_LONGEST_NAME: Final = 255
+_LONGEST_PATH: Final = 4096
+"""Of characters: PATH_MAX is as many bytes."""
+_LONGEST_GLOB: Final = 1000
 _MOST_PATHS: Final = 10_000
 _MOST_GLOBS: Final = 100
 _LATEST: Final = 2**40
@@ -36,8 +37,6 @@ def _path(named: str | Exact) -> str | Exact:
         raise ValueError("must be an absolute path")
     if b"\0" in path:
         raise ValueError("no path has a NUL in it")
-    if any(len(part) > _LONGEST_NAME for part in path.split(b"/")):
-        raise ValueError(f"no name is longer than {_LONGEST_NAME} bytes")
     return named
 
 
@@ -57,9 +56,9 @@ class Exact(_Body):
         return wire.exact({"path_b64": self.path_b64})
 
 
-_Text = Annotated[str, Field(min_length=1, max_length=_LONGEST_PATH)]
+_Text = Annotated[str, Field(max_length=_LONGEST_PATH, json_schema_extra={"pattern": "^/[^\u0000]*$"})]
 _Path = Annotated[_Text | Exact, AfterValidator(_path)]
-_Glob = Annotated[str, Field(min_length=1, max_length=_LONGEST_PATH), AfterValidator(_glob)]
+_Glob = Annotated[str, Field(min_length=1, max_length=_LONGEST_GLOB), AfterValidator(_glob)]
 _Word = Annotated[str, Field(max_length=200)]
 _Priority = Annotated[int, Field(ge=0, le=TOP_PRIORITY)]
 

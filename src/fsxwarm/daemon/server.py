@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,6 +29,8 @@ _MOST_PARAMETERS: Final = 20
 _BACKLOG: Final = 1024
 _OF_HTTP: Final = {413: Kind.TOO_LARGE, 404: Kind.USAGE}
 _LOG: Final = structlog.get_logger("fsxwarm.daemon")
+_PROTOCOL: Final = logging.getLogger("fsxwarm.daemon.http")
+_PROTOCOL.setLevel(logging.CRITICAL)  # what clients say wrong is answered, and is no matter for the log
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -47,7 +50,7 @@ class Server:
         self._app.router.add_get("/v1/openapi.json", self._openapi)
         self._runner = web.AppRunner(
             self._app, handle_signals=False, access_log=None, handler_cancellation=True, auto_decompress=False,
-            keepalive_timeout=limits.patience, max_line_size=_HEAD, lingering_time=0, shutdown_timeout=1.0,
+            logger=_PROTOCOL, keepalive_timeout=limits.patience, max_line_size=_HEAD, lingering_time=0, shutdown_timeout=1.0,
         )  # fmt: skip
         self.gate = Gate(circle, limits, self._inner)
         self._servers: list[asyncio.Server] = []
