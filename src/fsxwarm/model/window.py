@@ -1,13 +1,36 @@
-"""How many files may be in flight at one metadata target: learnt from how fast they become resident."""
+"""How many files may be in flight at one metadata target: learnt from how fast they become resident.
+
+Capacity is the highest delivery rate times the shortest service time, as TCP BBR has it; Little's law gives it without
+measuring rates: with `f` files in flight that take `s` times as long as they do when none waits, `f / s` would be
+enough. That is the *knee*. The window is the knee and some headroom, which keeps agents fed, makes the window rise by
+itself while nothing waits, and lets it fall when restore times rise without more being delivered. The headroom's share
+is the smaller the larger the window, so that two clients of one file system become equal.
+
+Now and then the window is halved until less is delivered, to relearn the service time (a queue that always stands,
+perhaps of another client, hides it), or is raised, to see whether more is delivered after all.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
-_PAUSE: Final = (2.0, 60.0)
-_INTERVAL: Final = 2.0
-_RISE: Final = 1.1
+from fsxwarm.model.rates import InFlight, Sample, ServiceTimes, Throughput
+
+_PAUSES: Final = (2.0, 60.0)
+_SILENCE: Final = 5.0
+_FEWEST: Final = 4
+_PROBED: Final = 16
+_QUEUEING: Final = 1.3
+_SAME: Final = (0.9, 1.1)
+_SLOW_START: Final = 10.0
+_DRAINS: Final = (6, 48)
+_PROBES: Final = (1, 40)
+_RAISE: Final = 1.5
+_BOOST: Final = 1.3
+_MOST_BOOST: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +43,65 @@ class WindowPolicy:
     fixed: int | None = None
 
 
+class _Phase(Enum):
+    START = "start"
+    """Doubles while nothing waits."""
+    CRUISE = "cruise"
+    """Follows the knee."""
+    DRAIN = "drain"
+    """Holds fewer in flight, to see how long files take then."""
+    PROBE = "probe"
+    """Holds more in flight, to see whether more is delivered."""
+
+
+def _headroom(knee: float) -> float:
+    """The share of the knee to hold on top of it: 0.85 of 4, 0.45 of 5,000."""
+    return 0.962 / math.pow(max(knee, 1.0), 0.0892)
+
+
 class Window:
     """The window of one metadata target. Times in seconds on one steady clock; `now` never goes back."""
 
     def __init__(self, policy: WindowPolicy, now: float) -> None:
         self._policy = policy
-        self._size = policy.fixed or policy.start
+        self._size = float(policy.start)
         self._paused_until = now
-        self._pause = _PAUSE[0]
-        self._since = now
-        self._files = 0
-        self._bytes = 0
-        self._best = 0.0
-        self._rate_files = 0.0
-        self._rate_bytes = 0.0
-        self._service = 0.0
+        self._pause = _PAUSES[0]
+        self._in_flight = InFlight(now)
+        self._service = ServiceTimes()
+        self._throughput = Throughput(now)
+        self._hungry = True
+        self._last_settled = now
+        self._patience = 0.0
+
+        self._phase = _Phase.START
+        self._sample = Sample()
+        self._count_from = now
+        self._skip_generation = False
+
+        self._trial: float | None = None
+        self._trial_until = now
+        self._coming_down = False
+        self._after_trial = _Phase.CRUISE
+        self._knee_before = 0.0
+        self._changed = 1.0
+        self._drained_once = False
+        self._stages = 0
+
+        self._cruised = Sample()
+        self._rounds = 0
+        self._boost = 1.0
+        self._drain_every = _DRAINS[0]
+        self._next_drain = 2
+        self._probe_every = 4
+        self._next_probe = 5
 
     @property
     def size(self) -> int:
         """Files that may be in flight."""
-        return self._size
+        if self._policy.fixed is not None:
+            return self._policy.fixed
+        return int(self._size if self._trial is None else self._trial)
 
     @property
     def paused_until(self) -> float:
@@ -49,51 +111,229 @@ class Window:
     @property
     def rate_files(self) -> float:
         """Files that became resident per second, of late."""
-        return self._rate_files
+        return self._throughput.files
 
     @property
     def rate_bytes(self) -> float:
         """Bytes that became resident per second, of late."""
-        return self._rate_bytes
+        return self._throughput.bytes
 
     @property
     def service_time(self) -> float:
         """Seconds that a restore takes when it need not wait for others; 0 while nothing was seen."""
-        return self._service
+        return self._service.typical
 
     @property
     def limit(self) -> str:
-        """What binds: "files/s", "bytes/s", or "unknown"."""
-        return "unknown"
+        """What binds: "files/s", "bytes/s", or "unknown" while little was seen."""
+        return self._service.limit
+
+    # ---- what happens ------------------------------------------------------------------------------------------
 
     def submitted(self, files: int, in_flight: int, now: float) -> None:
         """A request for `files` files is on its way; `in_flight` counts them already."""
+        if in_flight <= files:  # nothing was in flight: that none settled meant nothing
+            self._last_settled = now
+        self._in_flight.becomes(in_flight, now)
 
     def settled(self, *, nbytes: int, took: float, in_flight: int, now: float) -> None:
-        """A file became resident `took` seconds after it was asked for."""
-        del in_flight, now
-        self._files += 1
-        self._bytes += nbytes
-        self._service = min(self._service or took, took)
-        self._pause = _PAUSE[0]
+        """A file of `nbytes` bytes was seen resident `took` seconds after it was asked for."""
+        self._throughput.add(nbytes)
+        self._service.saw(nbytes)
+        self._pause = _PAUSES[0]
+        if self._service.longest and now - self._last_settled > self._long_silence:
+            self._count_from = now  # the servers had stopped: what waited meanwhile tells nothing of their speed
+        self._last_settled, self._patience = now, 0.0
+        self._in_flight.becomes(in_flight, now)
+        if self._counts(now - took, in_flight, now):
+            size_class = self._service.class_of(nbytes)
+            so_far = self._sample.slowdown if self._sample.files >= _FEWEST else 1.0
+            expected = self._service.expected(size_class, took, so_far)
+            self._sample.add(size_class, max(took, 1e-3), expected, self._in_flight.mean(now - took, now))
+            self._conclude(now)
 
     def refused(self, now: float) -> None:
         """The coordinator takes no requests (EAGAIN): leave it alone for a while, and ask for less afterwards."""
         if now < self._paused_until:
             return
         self._paused_until = now + self._pause
-        self._pause = min(2 * self._pause, _PAUSE[1])
-        if self._policy.fixed is None:
-            self._size = max(self._policy.floor, self._size // 2)
+        self._pause = min(2 * self._pause, _PAUSES[1])
+        self._size = self._clamp(self._size / 2)
+        self._end_trial(_Phase.CRUISE, now)
 
     def tick(self, in_flight: int, hungry: bool, now: float) -> None:  # noqa: FBT001 - a fact beside two others
         """About a second has passed. `hungry`: there is more to ask for, and the window is what holds it back."""
-        del in_flight
-        took = now - self._since
-        if took < max(_INTERVAL, 2 * self._service):
+        self._in_flight.becomes(in_flight, now)
+        self._hungry = hungry
+        self._throughput.settle(self._service.typical, now)
+        if self._trial is not None and now > self._trial_until:
+            self._end_trial(_Phase.CRUISE, now)
+        patience = max(self._patience, 2 * self._long_silence)
+        if self._service.longest and in_flight >= self.size and now - self._last_settled > patience:
+            # What is in flight may be stuck for good, and fill the window: see whether others get through.
+            self._patience = 2 * patience
+            self._size = self._clamp(max(self._size, in_flight + self._policy.floor))
+
+    # ---- learning ----------------------------------------------------------------------------------------------
+
+    @property
+    def _long_silence(self) -> float:
+        """Seconds without a file settling after which the servers must have stopped."""
+        return _SILENCE + 3 * self._service.longest
+
+    def _clamp(self, size: float) -> float:
+        return min(max(size, self._policy.floor), self._policy.ceiling)
+
+    def _counts(self, asked: float, in_flight: int, now: float) -> bool:
+        """Whether a file's time tells of the present phase: it must have been asked for under its conditions."""
+        if self._coming_down and self._trial is not None and in_flight <= self._trial:
+            self._coming_down = False
+            self._count_from = now
+        if self._coming_down or asked < self._count_from:
+            return False
+        if self._skip_generation:  # the first files of a larger window find the queue of the smaller one
+            self._skip_generation = False
+            self._count_from = now
+            return False
+        return True
+
+    def _conclude(self, now: float) -> None:
+        """When enough files were seen, draw conclusions from them."""
+        sample = self._sample
+        enough = max(_FEWEST, sample.in_flight / 2)
+        if self._phase is _Phase.START and sample.took > _SLOW_START * sample.files:
+            enough = 0.9 * sample.in_flight  # a first wave does not feel the queue behind it
+        elif self._phase is _Phase.PROBE:
+            enough = max(_PROBED, 2 * sample.in_flight)
+        if sample.files < enough:
             return
-        self._rate_files, self._rate_bytes = self._files / took, self._bytes / took
-        if self._policy.fixed is None and hungry and self._rate_files > _RISE * self._best:
-            self._best = self._rate_files
-            self._size = min(2 * self._size, self._policy.ceiling)
-        self._since, self._files, self._bytes = now, 0, 0
+        self._sample = Sample()
+        if self._policy.fixed is not None:
+            if sample.slowdown < _SAME[1]:
+                self._service.learn(sample)
+            return
+        match self._phase:
+            case _Phase.START:
+                self._start(sample, now)
+            case _Phase.CRUISE:
+                self._cruise(sample, now)
+            case _Phase.DRAIN:
+                self._drain(sample, now)
+            case _Phase.PROBE:
+                self._probe(sample, now)
+
+    def _start(self, sample: Sample, now: float) -> None:
+        if sample.slowdown > _QUEUEING:
+            self._phase = _Phase.CRUISE
+            self._cruise(sample, now)
+            return
+        if sample.slowdown < _SAME[1]:
+            self._service.learn(sample)
+        if not self._hungry:
+            return
+        if not self._drained_once and sample.took / sample.files > _SLOW_START:
+            # Agents that share their bandwidth make all files slow alike, and no queue shows: look down before up.
+            self._begin_drain(sample.knee, _Phase.START, now)
+            return
+        full = sample.in_flight > 0.7 * self._size
+        self._size = self._clamp(max(self._size, 2 * (self._size if full else sample.in_flight)))
+
+    def _cruise(self, sample: Sample, now: float) -> None:
+        if sample.slowdown < _SAME[1]:
+            factor = self._service.learn(sample)
+            sample.expected *= factor
+            self._cruised.expected *= factor
+        self._cruised.take_in(sample, 0.5 if sample.files > 30 else 0.7)  # noqa: PLR2004 - fewer files, longer memory
+        queueing = self._cruised.slowdown > _QUEUEING
+        if not (self._hungry or queueing):
+            return
+        self._follow(self._cruised)
+        if not self._hungry or sample.in_flight > _RAISE * self._size:
+            return
+        self._rounds += 1
+        if self._rounds >= self._next_drain:
+            self._begin_drain(self._cruised.knee, _Phase.CRUISE, now)
+        elif self._rounds >= self._next_probe and self._size < self._policy.ceiling:
+            self._knee_before = self._cruised.knee
+            self._begin_trial(_Phase.PROBE, _RAISE * self._size, now)
+
+    def _follow(self, sample: Sample) -> None:
+        """Move towards the knee and its headroom: all the way while nothing waits, else half the way."""
+        target = self._target(sample.knee)
+        if sample.slowdown > _SAME[1]:
+            target = math.sqrt(target * self._size)
+        self._size = self._clamp(min(max(target, self._size / 2), 2 * self._size))
+
+    def _target(self, knee: float) -> float:
+        return knee * (1 + _headroom(knee)) * self._boost
+
+    # ---- trials ------------------------------------------------------------------------------------------------
+
+    def _begin_trial(self, phase: _Phase, size: float, now: float) -> None:
+        self._phase = phase
+        self._trial = self._clamp(size)
+        self._coming_down = phase is _Phase.DRAIN
+        self._skip_generation = phase is _Phase.PROBE
+        self._count_from = now
+        self._trial_until = now + 30.0 + 20 * max(self._service.longest, self._cruise_time)
+
+    @property
+    def _cruise_time(self) -> float:
+        return self._cruised.took / self._cruised.files if self._cruised.files else 0.0
+
+    def _end_trial(self, phase: _Phase, now: float) -> None:
+        self._phase = phase
+        self._trial = None
+        self._coming_down = False
+        self._skip_generation = phase is _Phase.CRUISE
+        self._count_from = now
+        self._sample = Sample()
+
+    def _begin_drain(self, knee: float, afterwards: _Phase, now: float) -> None:
+        self._after_trial = afterwards
+        self._knee_before = knee
+        self._changed = 1.0
+        self._stages = 0
+        self._begin_trial(_Phase.DRAIN, min(self._size, self._target(knee)) / 2, now)
+
+    def _drain(self, sample: Sample, now: float) -> None:
+        """Fewer were in flight: if as much was delivered, there was a queue even now, and the knee is lower still."""
+        confirmed = _SAME[0] <= sample.slowdown <= _SAME[1]
+        saturated = sample.knee > _SAME[0] * self._knee_before
+        unsure = not (confirmed or self._drained_once or self._stages)
+        self._stages += 1
+        if saturated:
+            self._knee_before = sample.knee
+            self._boost = max(1.0, self._boost / _RAISE)
+        deeper = (saturated or unsure) and self._trial is not None and self._trial > self._policy.floor
+        if not deeper or sample.slowdown < _SAME[0]:
+            factor = self._service.learn(sample)
+            self._changed *= factor
+            self._knee_before *= factor
+        if deeper and self._trial is not None:
+            self._begin_trial(_Phase.DRAIN, self._trial / 2, now)
+            return
+        self._drained_once = True
+        if 0.8 < self._changed < 1.25:  # noqa: PLR2004 - no news: look more seldom
+            self._drain_every = min(2 * self._drain_every, _DRAINS[1])
+        else:
+            self._drain_every = _DRAINS[0]
+            self._size = self._clamp(self._target(self._knee_before))
+        self._cruised = Sample()
+        self._next_drain = self._rounds + self._drain_every
+        starting = self._after_trial is _Phase.START and not saturated
+        self._end_trial(_Phase.START if starting else _Phase.CRUISE, now)
+        if starting:
+            self._size = self._clamp(2 * self._size)
+
+    def _probe(self, sample: Sample, now: float) -> None:
+        """More were in flight: if more was delivered, stay higher and look again soon."""
+        rise = 1.04 if sample.in_flight > _PROBED else 1.15
+        if sample.knee > rise * self._knee_before:
+            self._boost = min(self._boost * _BOOST, _MOST_BOOST)
+            self._probe_every = _PROBES[0]
+        else:
+            self._boost = max(1.0, self._boost / 1.1)
+            self._probe_every = min(2 * max(self._probe_every, 2), _PROBES[1])
+        self._next_probe = self._rounds + self._probe_every
+        self._end_trial(_Phase.CRUISE, now)
