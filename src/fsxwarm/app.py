@@ -10,17 +10,33 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fsxwarm.aws.calls import Calls
+from fsxwarm.aws.cloud import AwsCloud
+from fsxwarm.aws.logs import CloudWatchLog
 from fsxwarm.config import Settings
+from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import read_mounts
 from fsxwarm.lustre.tree import HelperTree
+from fsxwarm.model.association import parse_source
 from fsxwarm.model.filesystems import is_lustre_client
+from fsxwarm.ports.cloud import Cloud
 from fsxwarm.ports.hsm import Hsm
+from fsxwarm.ports.restore_log import RestoreLog
 from fsxwarm.ports.tree import Tree
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Aws:
+    """AWS as a command works with it. Nothing is asked, and no boto3 imported, before the first call."""
+
+    cloud: Cloud
+    log: RestoreLog
+    atlas: Atlas
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +51,16 @@ class App:
         """Mount points of Lustre clients, in the order of mounting."""
         mounts = read_mounts(self.settings.mounts)
         return [mount.path for mount in mounts if is_lustre_client(mount.fstype, mount.source)]
+
+    def aws(self, say: Callable[[str], None]) -> Aws:
+        """AWS, in the region of the first FSx mount; `say` is told when credentials have expired, and are renewed."""
+        table = read_mounts(self.settings.mounts)
+        mounts = [Mounted(one.path, one.source) for one in table if is_lustre_client(one.fstype, one.source)]
+        sources = [source for mount in mounts if (source := parse_source(mount.source)) is not None]
+        named = next((source.region for source in sources if source.region), "")
+        calls = Calls(say, region=named or os.environ.get("AWS_REGION", ""))  # which boto3 does not read
+        cloud = AwsCloud(calls)
+        return Aws(cloud, CloudWatchLog(calls), Atlas(cloud, mounts))
 
 
 def run_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:

@@ -58,6 +58,7 @@ class Kind(StrEnum):
     NO_DAEMON = "no_daemon"
     INTERRUPTED = "interrupted"
     STORE = "store"
+    CLOUD = "cloud"
     UNFORESEEN = "unforeseen"
 
 
@@ -100,6 +101,7 @@ CONSEQUENCES: Final[dict[Kind, Consequence]] = {
     ),
     Kind.INTERRUPTED: Consequence(Exit.INTERRUPTED, 503, False, "run again to resume"),
     Kind.STORE: Consequence(Exit.CANNOT, 500, True, "see the daemon's log and its state directory"),
+    Kind.CLOUD: Consequence(Exit.CANNOT, 502, False, "`fsxwarm doctor` tells what it may ask AWS"),
     Kind.UNFORESEEN: Consequence(Exit.UNFORESEEN, 500, False, "please report this"),
 }
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fsxwarm import __version__
+from fsxwarm.cli.associations import associations
 from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.output import complain
 from fsxwarm.cli.pin import pin, unpin
@@ -53,6 +54,7 @@ app.command()(status)
 app.command()(release)
 app.command()(pin)
 app.command()(unpin)
+app.command()(associations)
 app.command()(doctor)
 app.command()(sim)
 

@@ -45,6 +45,13 @@ class Reason(StrEnum):
     GONE = "gone"
     INTERRUPTED = "interrupted"
     DEADLINE = "deadline"
+    OBJECT_MISSING = "object_missing"
+    OBJECT_CHANGED = "object_changed"
+    STORAGE_CLASS = "storage_class"
+    THAWING = "thawing"
+    ACCESS_DENIED = "access_denied"
+    BUCKET_MISSING = "bucket_missing"
+    DISK_FULL = "disk_full"
 
 
 class Meaning(NamedTuple):
@@ -92,4 +99,29 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
         "interrupted before it was resident", "run again: what is resident is skipped, what is in flight is watched"
     ),
     Reason.DEADLINE: Meaning("the deadline passed first", "run again, or give a longer --deadline"),
+    Reason.OBJECT_MISSING: Meaning(
+        "its object is not in S3", "put the object back (a bucket with versions may still have it), or delete the file"
+    ),
+    Reason.OBJECT_CHANGED: Meaning(
+        "its object in S3 has another size than the file",
+        "let FSx import the change (AutoImport CHANGED, or an IMPORT_METADATA task); then run again",
+    ),
+    Reason.STORAGE_CLASS: Meaning(
+        "its object is in a storage class that FSx cannot read (Glacier, Deep Archive, or an archive tier)",
+        "thaw it (`fsxwarm preload --thaw`), or change its class; then run again",
+    ),
+    Reason.THAWING: Meaning(
+        "its object is being thawed in S3", "wait: run again later, or wait for it with `fsxwarm preload --thaw`"
+    ),
+    Reason.ACCESS_DENIED: Meaning(
+        "FSx was denied access to its object",
+        "check the bucket's policy, the key's (KMS) and the rights of FSx's service-linked role",
+    ),
+    Reason.BUCKET_MISSING: Meaning(
+        "the bucket of its object does not exist", "make the bucket anew, or remove the association"
+    ),
+    Reason.DISK_FULL: Meaning(
+        "there was no room on the OST that it was to be restored to",
+        "release something first (`fsxwarm release --until-free 20%`); then run again",
+    ),
 }

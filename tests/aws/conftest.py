@@ -1,0 +1,111 @@
+"""AWS for the tests: an account behind a fake endpoint, S3 by moto, and a machine that uses both."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from aws.fake_endpoint import Account, serve
+from cli.machine import Done
+from fsxwarm.sim.launch import SimulatedFsx
+
+REGION = "us-east-1"
+
+
+@pytest.fixture
+def account() -> Account:
+    return Account()
+
+
+@pytest.fixture
+def endpoint(account: Account) -> Iterator[str]:
+    with serve(account) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def moto_address() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def variables(endpoint: str, moto_address: str, tmp_path: Path) -> dict[str, str]:
+    """The environment of a command that uses them, and nothing of this machine's own AWS."""
+    return {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": str(tmp_path / "no-config"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "no-credentials"),
+        "AWS_ENDPOINT_URL": moto_address,
+        "AWS_ENDPOINT_URL_FSX": endpoint,
+        "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": endpoint,
+    }
+
+
+@pytest.fixture
+def s3(moto_address: str) -> Iterator[Any]:
+    """A client of an empty S3."""
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto_address,
+        region_name=REGION,
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",  # noqa: S106 - moto takes anything
+    )
+    yield client
+    for bucket in client.list_buckets()["Buckets"]:
+        name = bucket["Name"]
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
+            for one in page.get("Contents", []):
+                client.delete_object(Bucket=name, Key=one["Key"])
+        client.delete_bucket(Bucket=name)
+    client.close()
+
+
+@dataclass
+class Machine:
+    """A machine with a simulated FSx mounted as a given file system of the account."""
+
+    fsx: SimulatedFsx
+    variables: dict[str, str]
+
+    def fsxwarm(self, *arguments: str | Path, **variables: str) -> Done:
+        environ = self.fsx.environ(os.environ) | self.variables | variables
+        done = subprocess.run(
+            [sys.executable, "-m", "fsxwarm", *arguments], env=environ, capture_output=True, check=False, timeout=120
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+MakeMachine = Callable[..., Machine]
+
+
+@pytest.fixture
+def machine(sim_fsx: Callable[..., SimulatedFsx], variables: dict[str, str], tmp_path: Path) -> Iterator[MakeMachine]:
+    """Make a machine: `machine(file_system, "--files", "20", …)`."""
+    with ExitStack():
+
+        def make(system: dict[str, Any], *options: str) -> Machine:
+            fsx = sim_fsx(*options)
+            mounts = tmp_path / "mounts"
+            source = f"{system['DNSName']}@tcp:/{system['LustreConfiguration']['MountName']}"
+            table = (fsx.folder / "mounts").read_text()
+            mounts.write_text(table.replace(table.split(" ", 1)[0], source, 1))
+            return Machine(fsx, variables | {"FSXWARM_MOUNTS": str(mounts)})
+
+        yield make

@@ -1,0 +1,262 @@
+"""FSx, CloudWatch Logs, STS and IAM behind one HTTP address, for boto3 to talk to.
+
+Every request and every answer is checked against botocore's own service model, so that neither side can make up a
+field. `trouble` says what goes wrong with the next calls: throttling, any error code, slowness, a cut connection.
+What it does not know: tags, pagination of file systems beyond `page`, other file systems' types.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import botocore.session
+from botocore.validate import ParamValidator
+
+Json = dict[str, Any]
+_TARGETS = {"AWSSimbaAPIService_v20180301": "fsx", "Logs_20140328": "logs"}
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class RefusalError(Exception):
+    """An error that the service answers with."""
+
+    def __init__(self, code: str, message: str = "as the test wants it", status: int = 400) -> None:
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
+
+
+@dataclass
+class Trouble:
+    """What goes wrong with the next `times` calls of an operation."""
+
+    operation: str
+    code: str = ""
+    times: int = 1
+    seconds: float = 0.0
+    cut: bool = False
+
+
+@dataclass
+class Account:
+    """What the services know. File systems and associations are as the service's API shows them."""
+
+    file_systems: list[Json] = field(default_factory=list)
+    associations: list[Json] = field(default_factory=list)
+    tasks: list[Json] = field(default_factory=list)
+    events: list[Json] = field(default_factory=list)
+    trouble: list[Trouble] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
+    requests: list[tuple[str, Json]] = field(default_factory=list)
+    page: int = 25
+    task_looks: int = 1
+    """How often a task is seen executing before it has succeeded."""
+
+    def operation(self, service: str, name: str, fields: Json) -> Json:
+        self.calls[name] += 1
+        self.requests.append((name, fields))
+        return getattr(self, f"_{service}_{_snake(name)}")(fields)  # type: ignore[no-any-return]  # one method an operation
+
+    def _pages(self, items: list[Json], fields: Json, name: str) -> Json:
+        start = int(fields.get("NextToken", "0").removeprefix("token-"))
+        size = min(self.page, fields.get("MaxResults", self.page))
+        answer: Json = {name: items[start : start + size]}
+        if start + size < len(items):
+            answer["NextToken"] = f"token-{start + size}"
+        return answer
+
+    def _fsx_describe_file_systems(self, fields: Json) -> Json:
+        wanted = fields.get("FileSystemIds")
+        found = [fs for fs in self.file_systems if not wanted or fs["FileSystemId"] in wanted]
+        if wanted and len(found) < len(wanted):
+            raise RefusalError("FileSystemNotFound", f"File system '{wanted[0]}' does not exist.")
+        return self._pages(found, fields, "FileSystems")
+
+    def _fsx_describe_data_repository_associations(self, fields: Json) -> Json:
+        assert fields["MaxResults"] <= 25
+        wanted = next(f["Values"] for f in fields["Filters"] if f["Name"] == "file-system-id")
+        found = [one for one in self.associations if one["FileSystemId"] in wanted]
+        return self._pages(found, fields, "Associations")
+
+    def _fsx_create_data_repository_task(self, fields: Json) -> Json:
+        for task in self.tasks:
+            if task["token"] == fields["ClientRequestToken"]:
+                return {"DataRepositoryTask": _shown(task)}
+        if any(task["Lifecycle"] in {"PENDING", "EXECUTING"} for task in self.tasks):
+            raise RefusalError("DataRepositoryTaskExecuting", "An existing data repository task is currently executing")
+        if len(fields["Paths"]) > 32:
+            raise RefusalError("BadRequest", "at most 32 paths")
+        task = {
+            "TaskId": f"task-{len(self.tasks):017x}",
+            "Lifecycle": "PENDING",
+            "Type": fields["Type"],
+            "CreationTime": _NOW,
+            "FileSystemId": fields["FileSystemId"],
+            "Paths": fields["Paths"],
+            "Report": fields["Report"],
+            "ReleaseConfiguration": fields["ReleaseConfiguration"],
+            "token": fields["ClientRequestToken"],
+            "looks": self.task_looks,
+        }
+        self.tasks.append(task)
+        return {"DataRepositoryTask": _shown(task)}
+
+    def _fsx_describe_data_repository_tasks(self, fields: Json) -> Json:
+        found = [task for task in self.tasks if task["TaskId"] in fields["TaskIds"]]
+        for task in found:
+            if task["Lifecycle"] in {"PENDING", "EXECUTING"}:
+                task["looks"] -= 1
+                task["Lifecycle"] = "EXECUTING" if task["looks"] >= 0 else task.get("ends", "SUCCEEDED")
+                task["Status"] = {"TotalCount": 10, "SucceededCount": 10, "FailedCount": 0, "ReleasedCapacity": 1000}
+        return {"DataRepositoryTasks": [_shown(task) for task in found]}
+
+    def _logs_filter_log_events(self, fields: Json) -> Json:
+        found = [
+            {key: event[key] for key in ("timestamp", "message")}
+            for event in self.events
+            if event["group"] == fields["logGroupName"]
+            and event["stream"] in fields["logStreamNames"]
+            and fields["startTime"] <= event["timestamp"] < fields["endTime"]
+            and fields["filterPattern"].strip('"') in event["message"]
+        ]
+        start = int(fields.get("nextToken", "0"))
+        answer: Json = {"events": found[start : start + 100]}
+        if start + 100 < len(found):
+            answer["nextToken"] = str(start + 100)
+        return answer
+
+    def log(self, system: str, message: str, *, at: float | None = None, group: str = "/aws/fsx/lustre") -> None:
+        """Let a file system log something, now or at a moment in seconds since the epoch."""
+        moment = int((time.time() if at is None else at) * 1000)
+        self.events.append({"group": group, "stream": f"datarepo_{system}", "timestamp": moment, "message": message})
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _shown(task: Json) -> Json:
+    return {key: value for key, value in task.items() if key not in {"token", "looks", "ends"}}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    account: Account
+    models: dict[str, Any]
+
+    def do_POST(self) -> None:
+        prefix, _, operation = self.headers["X-Amz-Target"].partition(".")
+        service = _TARGETS[prefix]
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            trouble = self._trouble(operation)
+            if trouble is not None and trouble.cut:
+                self.connection.close()
+                self.close_connection = True
+                return
+            answer, status = self._answer(service, operation, json.loads(body)), 200
+        except RefusalError as refusal:
+            answer, status = (
+                {"__type": refusal.code, "message": refusal.message, "Message": refusal.message},
+                refusal.status,
+            )
+        data = json.dumps(answer, default=datetime.timestamp).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/x-amz-json-1.1")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _trouble(self, operation: str) -> Trouble | None:
+        for trouble in self.account.trouble:
+            if trouble.operation in {operation, "*"} and trouble.times > 0:
+                trouble.times -= 1
+                threading.Event().wait(trouble.seconds)
+                if trouble.code:
+                    self.account.calls[f"{operation} refused"] += 1
+                    raise RefusalError(trouble.code)
+                return trouble
+        return None
+
+    def _answer(self, service: str, operation: str, fields: Json) -> Json:
+        model = self.models[service].operation_model(operation)
+        _check(fields, model.input_shape, f"request of {operation}")
+        answer = self.account.operation(service, operation, fields)
+        _check(answer, model.output_shape, f"answer of {operation}")
+        return answer
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        pass
+
+
+def _check(fields: Json, shape: Any, what: str) -> None:
+    found = ParamValidator().validate(fields, shape)
+    if found.has_errors():
+        raise RefusalError("BadRequest", f"{what}: {found.generate_report()}", 500)
+
+
+@contextmanager
+def serve(account: Account) -> Iterator[str]:
+    """Serve an account until the block ends; yields the address."""
+    session = botocore.session.Session()
+    models = {name: session.get_service_model(name) for name in ("fsx", "logs")}
+    handler = type("Handler", (_Handler,), {"account": account, "models": models})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def file_system(number: int = 1, **lustre: Any) -> Json:
+    """A file system as DescribeFileSystems shows it; `lustre` changes its LustreConfiguration."""
+    name = f"fs-{number:017x}"
+    top = {key: lustre.pop(key) for key in ("StorageType", "FileSystemTypeVersion", "StorageCapacity") if key in lustre}
+    return {
+        "FileSystemId": name,
+        "FileSystemType": "LUSTRE",
+        "Lifecycle": "AVAILABLE",
+        "StorageCapacity": 1200,
+        "StorageType": "SSD",
+        "FileSystemTypeVersion": "2.15",
+        "DNSName": f"{name}.fsx.us-east-1.amazonaws.com",
+        "LustreConfiguration": {
+            "MountName": f"mnt{number}",
+            "DeploymentType": "PERSISTENT_2",
+            "PerUnitStorageThroughput": 250,
+            "DataCompressionType": "LZ4",
+            "LogConfiguration": {
+                "Level": "WARN_ERROR",
+                "Destination": "arn:aws:logs:us-east-1:123456789012:log-group:/aws/fsx/lustre",
+            },
+            "MetadataConfiguration": {"Mode": "AUTOMATIC", "Iops": 1500},
+            **lustre,
+        },
+        **top,
+    }
+
+
+def association(system: str, folder: str, uri: str, number: int = 1, **more: Any) -> Json:
+    """An association as DescribeDataRepositoryAssociations shows it."""
+    return {
+        "AssociationId": f"dra-{number:017x}",
+        "FileSystemId": system,
+        "Lifecycle": "AVAILABLE",
+        "FileSystemPath": folder,
+        "DataRepositoryPath": uri,
+        "S3": {"AutoImportPolicy": {"Events": ["NEW", "CHANGED"]}, "AutoExportPolicy": {"Events": ["NEW"]}},
+        **more,
+    }
