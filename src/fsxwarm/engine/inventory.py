@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from fsxwarm.engine.looks import AT_ONCE, DENIED, Looks
@@ -95,26 +95,33 @@ class Inventory:
 
     async def scan(self, path: bytes, rate: float) -> Scan:
         """Count a path, at most `rate` files a second. Raises what resolving it raises, and HUNG."""
-        scan = self.under_way.setdefault(path, Scan(self._wall()))
-        after = _place(os.fsencode(scan.after))
+        scan = replace(self.under_way.get(path) or Scan(self._wall()))
+        after, folder = scan.after and _place(os.fsencode(scan.after)), b""
         pace = _Pace(rate)
         saved = pace.now()
         async for batch in Selection(self._tree, [path], whole=True).batches():
             await self._calm.wait()
             entries = list(named(batch))
             await pace.spend(len(entries))
-            if scan.after and _place(batch.folder) <= after:
+            if after and _place(batch.folder) <= after:
                 continue
+            if batch.folder != folder:
+                if folder:  # whole now, so that a scan that is cut short can go on behind it
+                    self.under_way[path] = replace(scan, after=os.fsdecode(folder))
+                folder = batch.folder
+                if pace.now() - saved >= _SAVE_EVERY:
+                    saved = pace.now()
+                    self._store(path)
             for start in range(0, len(entries), AT_ONCE):
                 await self._look(scan, entries[start : start + AT_ONCE], pace)
-            if pace.now() - saved >= _SAVE_EVERY:
-                saved = pace.now()
-                self._store(path)
-            scan.after = os.fsdecode(batch.folder)
-        scan.ended, scan.after = self._wall(), ""
-        self.done[path] = self.under_way.pop(path)
+        self.under_way.pop(path, None)
+        self.done[path] = scan = replace(scan, ended=self._wall(), after="")
         self._store(path)
         return scan
+
+    def numbers(self) -> dict[bytes, dict[str, object]]:
+        """What the last whole scan of each path has counted."""
+        return {path: asdict(scan) for path, scan in self.done.items()}
 
     def _store(self, path: bytes) -> None:
         done, under_way = self.done.get(path), self.under_way.get(path)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Final
+
 from fsxwarm.engine.protection import Protection
 from fsxwarm.engine.release import Reason, Releaser, release_all
 from fsxwarm.engine.walks import select
@@ -9,6 +13,8 @@ from fsxwarm.model.entry import Entry
 from fsxwarm.model.job import ROOT, Count, Counters, Job
 from fsxwarm.model.tally import Tally
 from fsxwarm.ports.access import Access
+
+_AT_ONCE: Final = 2
 
 
 class Releasing:
@@ -61,3 +67,44 @@ class Releasing:
             scanned=self._ended,
             reasons=reasons,
         )
+
+
+class Desk:
+    """Carries out jobs in their order, few at a time. `work` does one, given its id."""
+
+    def __init__(self, work: Callable[[str], Coroutine[None, None, None]]) -> None:
+        self._work = work
+        self._queue: asyncio.Queue[str] = asyncio.Queue()
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job waits or is under way."""
+        return not self._queue.empty() or bool(self._under_way)
+
+    def put(self, job: str) -> None:
+        """Have a job done."""
+        self._queue.put_nowait(job)
+
+    def cancel(self, job: str) -> None:
+        """Stop a job that is under way."""
+        if job in self._under_way:
+            self._under_way[job].cancel()
+
+    async def run(self) -> None:
+        """Work until cancelled. Raises what a job has broken with."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        while True:
+            job = await self._queue.get()
+            task = self._under_way[job] = asyncio.create_task(self._work(job))
+            try:
+                await asyncio.wait({task})
+            finally:
+                del self._under_way[job]
+                task.cancel()
+            if not task.cancelled():
+                task.result()

@@ -2,92 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from fsxwarm.engine.status import Status
+from fsxwarm.engine.inventory import Inventory
+from fsxwarm.engine.jobs import Jobs
+from fsxwarm.engine.journal import Journal
+from fsxwarm.engine.keeper import Keeper
+from fsxwarm.engine.leases import Leases
+from fsxwarm.engine.make_room import Room
+from fsxwarm.engine.periodic import Periodic
+from fsxwarm.engine.plan import Health, KeepWarm, LaneHealth, Marks, ServicePlan
+from fsxwarm.engine.protection import Protection, Restored
+from fsxwarm.engine.release import Released
+from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.shared import SharedWarming
+from fsxwarm.engine.status import Status, Survey
+from fsxwarm.engine.watchers import News, Waiters, restarting
+from fsxwarm.errors import FsxwarmError
+from fsxwarm.model.file import Phase as FilePhase
 from fsxwarm.model.job import Event, Failure, Identity, Job, JobRequest, JobView
 from fsxwarm.model.lease import Lease, LeaseRequest
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.units import Amount
 from fsxwarm.ports.access import Access
 from fsxwarm.ports.hsm import Hsm
-from fsxwarm.ports.store import Limits, Store
+from fsxwarm.ports.store import Store
 from fsxwarm.ports.tree import Tree
 
+__all__ = ["Health", "KeepWarm", "LaneHealth", "Marks", "Service", "ServicePlan"]
 
-@dataclass(frozen=True, slots=True)
-class KeepWarm:
-    """Paths of the configuration that are walked again `every` so many seconds, at low priority."""
-
-    paths: tuple[bytes, ...]
-    every: float = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """Below `low` free space on the file system mounted at `mount`, release until `high` is free."""
-
-    mount: bytes
-    low: Amount
-    high: Amount
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ServicePlan:
-    """What the service does of its own accord, and within which bounds. Times in seconds.
-
-    `reserve`: space that preloads leave free. `walks`: walks at a time. `inventory`: paths of the associations, counted
-    again `inventory_every`, at no more than `inventory_rate` files a second.
-    `rest_after_restore`: make-room releases nothing that became resident so recently.
-    """
-
-    policy: Policy = field(default_factory=Policy)
-    reserve: Amount | None = None
-    walks: int = 8
-    keep_warm: tuple[KeepWarm, ...] = ()
-    make_room: tuple[Marks, ...] = ()
-    make_room_every: float = 60.0
-    rest_after_restore: float = 86400.0
-    inventory: tuple[bytes, ...] = ()
-    inventory_every: float = 86400.0
-    inventory_rate: float = 500.0
-    limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True, slots=True)
-class LaneHealth:
-    """A file system's (st_dev) metadata target: files in flight of all jobs together, and how many may be."""
-
-    dev: int
-    mdt: int
-    window: int
-    in_flight: int
-    watched: int
-    waiting: int
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How the daemon fares. `problems` are sentences for people; none means that all is well.
-
-    `jobs` counts them by phase. `totals` are counters over the daemon's life, restarts included.
-    """
-
-    problems: tuple[str, ...] = ()
-    draining: bool = False
-    started: float = 0.0
-    jobs: Mapping[str, int] = field(default_factory=dict)
-    lanes: tuple[LaneHealth, ...] = ()
-    stalled: bool = False
-    abandoned: int = 0
-    totals: Mapping[str, int] = field(default_factory=dict)
-    free: Mapping[bytes, tuple[int, int]] = field(default_factory=dict)
-    """By mount point: free and total bytes at the last measure."""
-    inventory: Mapping[bytes, Mapping[str, object]] = field(default_factory=dict)
+_FLUSH_EVERY: Final = 0.5
+_MEASURE_EVERY: Final = 15.0
+_LOOK_EVERY: Final = 10.0
+_EXPIRE_EVERY: Final = 3600.0
 
 
 class Service:
@@ -99,79 +50,255 @@ class Service:
     Who may call what is the caller's business.
     """
 
+    def __init__(
+        self, tree: Tree, hsm: Hsm, access: Access, store: Store, plan: ServicePlan, *, wall: Callable[[], float]
+    ) -> None:
+        self._tree = tree
+        self._hsm = hsm
+        self._access = access
+        self._store = store
+        self._plan = plan
+        self._wall = wall
+        self._started = wall()
+        self._draining = False
+        self._background: list[asyncio.Task[None]] = []
+        self._news = News()
+        self._waiters = Waiters()
+
     async def __aenter__(self) -> Self:
         """Load the store and go on with every unfinished job."""
-        raise NotImplementedError
+        saved = await self._store.load()
+        self._journal = Journal(self._store, saved.totals, self._wall)
+        self._protection = Protection(saved.wanted)
+        self._leases = Leases(self._store, self._tree, self._protection, saved.leases, self._wall)
+        self._jobs = Jobs(
+            self._store,
+            self._journal,
+            self._protection,
+            self._access,
+            self._tell,
+            self._waiters.wake,
+            self._wall,
+            self._plan.limits.failures_each,
+        )
+        self._warming = SharedWarming(self._tree, self._hsm, self._access, self._plan, self._store.files, self._jobs)
+        self._jobs.warming = self._warming
+        self._keeper = Keeper(self._tree, self._hsm, self._protection, self._restored_lately, self._made_room)
+        self._inventory = Inventory(
+            self._tree, self._hsm, calm=self._jobs.calm, save=self._journal.scan, wall=self._wall
+        )
+        for path, text in saved.scans.items():
+            self._inventory.load(path, text)
+        await self._jobs.resume(saved.jobs)
+        await self._jobs.keep_warm(self._plan.keep_warm)
+        self.periodic = self._errands()
+        for work in (self._warming.run(), self.periodic.run(), self._jobs.run_releases(), self._scan()):
+            self._background.append(asyncio.create_task(work))
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """`drain`, if that has not happened yet, and end all tasks."""
-        raise NotImplementedError
+        await self.drain()
+
+    async def run(self) -> None:
+        """Wait until the service has drained. Raises what broke, if anything did: then it must be started anew."""
+        await asyncio.wait(self._background, return_when=asyncio.FIRST_EXCEPTION)
+        for task in self._background:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    # ---- jobs --------------------------------------------------------------------------------------------------
 
     async def submit(self, request: JobRequest) -> Job:
         """Take a job on. It is durable when this returns."""
-        raise NotImplementedError
+        self._must_not_drain()
+        return await self._jobs.submit(request)
 
     def jobs(self, *, owner: int | None = None) -> list[JobView]:
         """All jobs known, or those of one owner (uid), the newest first."""
-        raise NotImplementedError
+        return self._jobs.views(owner)
 
     def job(self, job_id: str) -> JobView | None:
         """One job; None when there is none of this id."""
-        raise NotImplementedError
+        return self._jobs.view(job_id)
 
-    async def wait(self, job_id: str, timeout: float) -> JobView:  # noqa: ASYNC109 - an elapsed time is an answer here, not an error
+    async def wait(self, job_id: str, timeout: float) -> JobView:  # noqa: ASYNC109 - an elapsed time is an answer here
         """Wait until a job becomes ready or ends, or `timeout` seconds have passed; returns how it stands then.
 
         Returns at once when it has ended already. A job that is ready already is waited for to its end.
         Raises RESTARTING when the service drains meanwhile.
         """
-        raise NotImplementedError
+        if not self._jobs.must_view(job_id).job.phase.final:
+            await self._waiters.wait(job_id, timeout)
+        return self._jobs.must_view(job_id)
 
     async def cancel(self, job_id: str) -> JobView:
         """Let go of a job; one that has ended stays as it is. Files that other jobs want go on for them."""
-        raise NotImplementedError
+        self._must_not_drain()
+        self._jobs.cancel(job_id)
+        await self._journal.flush()
+        return self._jobs.must_view(job_id)
 
     async def set_priority(self, job_id: str, priority: int) -> JobView:
         """Change a job's priority (0 to 100); holds for its files that have not been asked for."""
-        raise NotImplementedError
+        self._must_not_drain()
+        self._jobs.set_priority(job_id, priority)
+        await self._journal.flush()
+        return self._jobs.must_view(job_id)
 
     async def failures(self, job_id: str, after: int = 0, limit: int = 1000) -> list[Failure]:
         """A job's files that did not become resident, in order, behind the number `after`."""
-        raise NotImplementedError
+        walk = self._jobs.must_view(job_id).job.walk
+        await self._journal.flush()
+        return await self._store.failures(walk, after, limit) if walk else []
+
+    # ---- leases, and what there is to see ----------------------------------------------------------------------
 
     async def lease(self, request: LeaseRequest) -> Lease:
-        """Promise that a path is not released."""
-        raise NotImplementedError
+        """Promise that a path is not released. Raises USAGE for a bad time or path."""
+        self._must_not_drain()
+        return await self._leases.take(request)
 
     async def renew(self, lease_id: str, seconds: float) -> Lease:
         """Let a lease run out `seconds` from now instead. Raises NO_SUCH_LEASE when it has run out already."""
-        raise NotImplementedError
+        self._must_not_drain()
+        return await self._leases.renew(lease_id, seconds)
 
     async def release_lease(self, lease_id: str) -> None:
         """End a lease before its time."""
-        raise NotImplementedError
+        self._must_not_drain()
+        await self._leases.end(lease_id)
 
     def leases(self, *, owner: int | None = None) -> list[Lease]:
         """The leases that hold now."""
-        raise NotImplementedError
+        return self._leases.all(owner)
 
     async def coverage(self, path: bytes, identity: Identity) -> Status:
         """How much under a path is resident, as far as this user may look."""
-        raise NotImplementedError
-
-    def health(self) -> Health:
-        """How all of it fares."""
-        raise NotImplementedError
+        selection = Selection(self._access.tree(identity), [path])
+        return await Survey(self._access.hsm(identity), selection).run()
 
     def events(self) -> AsyncIterator[Event]:
         """What happens from now on; ends when the service drains. A slow reader misses events, and is told."""
-        raise NotImplementedError
+        return self._news.read()
+
+    def health(self) -> Health:
+        """How all of it fares."""
+        warming, machine = self._warming, self._warming.machine
+        lanes = tuple(
+            LaneHealth(
+                lane_id.dev,
+                lane_id.mdt,
+                lane.window.size,
+                lane.at_fsx,
+                lane.counts[FilePhase.WATCHED],
+                len(lane.unseen) + len(lane.cold),
+            )
+            for lane_id, lane in sorted(machine.lanes.items())
+        )
+        return Health(
+            problems=tuple(self._problems()),
+            draining=self._draining,
+            started=self._started,
+            jobs=Counter(self._jobs.phases()),
+            lanes=lanes,
+            stalled=machine.stalled,
+            abandoned=self._hsm.abandoned + self._tree.abandoned,
+            totals=dict(self._journal.totals),
+            free={
+                warming.mounts[dev]: (measure.space.free, measure.space.total) for dev, measure in warming.room.items()
+            },
+            inventory=self._inventory.numbers(),
+        )
+
+    def _problems(self) -> list[str]:
+        problems = [self._warming.problem, *self.periodic.troubles]
+        if self._warming.machine.stalled:
+            problems.append("files are in flight and none becomes resident")
+        problems += [
+            f"no more than {room.before + room.gained} of {room.wanted} bytes can be made free on {mount!r}"
+            for mount, room in self._keeper.short.items()
+        ]
+        return [problem for problem in problems if problem]
+
+    # ---- the end -----------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
         """Ask for nothing more, store how far all is, wake those who wait with RESTARTING. Unfinished jobs stay so."""
-        raise NotImplementedError
+        if self._draining:
+            return
+        self._draining = True
+        self._waiters.close()
+        self._news.close()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        self._jobs.note_all()
+        with suppress(FsxwarmError):  # nobody is left to be told, and the next start walks again
+            await self._journal.flush()
 
-    def __init__(self, tree: Tree, hsm: Hsm, access: Access, store: Store, plan: ServicePlan) -> None:
-        raise NotImplementedError
+    async def reconfigure(self, plan: ServicePlan) -> None:
+        """Go by another plan from now on; the policy of warming holds from the next start on."""
+        self._plan = plan
+        self._warming.plan = replace(plan, policy=self._warming.plan.policy)
+        await self._jobs.keep_warm(plan.keep_warm)
+
+    def _must_not_drain(self) -> None:
+        if self._draining:
+            raise restarting()
+
+    # ---- what is done by itself ----------------------------------------------------------------------------------
+
+    def _errands(self) -> Periodic:
+        periodic = Periodic()
+        periodic.add("storing", _FLUSH_EVERY, self._flush)
+        periodic.add("measuring free space", _MEASURE_EVERY, self._warming.measure)
+        periodic.add("keeping warm", _LOOK_EVERY, self._rounds)
+        periodic.add("making room", self._plan.make_room_every, lambda: self._keeper.look(self._plan.make_room))
+        periodic.add("expiring", _EXPIRE_EVERY, self._expire)
+        return periodic
+
+    async def _flush(self) -> None:
+        self._jobs.note_all()
+        self._jobs.end_late()
+        await self._journal.flush()
+
+    async def _rounds(self) -> None:
+        self._jobs.begin_rounds()
+        await self._leases.expire()
+
+    async def _expire(self) -> None:
+        await self._journal.flush()
+        self._jobs.forget(await self._store.expire(self._wall(), self._plan.limits))
+
+    async def _scan(self) -> None:
+        """Take stock of one association after another."""
+        while True:
+            for path in self._plan.inventory:
+                if self._inventory.is_due(path, self._plan.inventory_every):
+                    await self._attempt(path)
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _attempt(self, path: bytes) -> None:
+        try:
+            await self._inventory.scan(path, self._plan.inventory_rate)
+        except FsxwarmError as error:
+            self._tell("trouble", data={"what": "inventory", "path": path, "message": error.message})
+            await asyncio.sleep(_MEASURE_EVERY)
+
+    async def _restored_lately(self) -> Restored:
+        lately = list(self._journal.unsaved_restores)
+        return Restored(await self._store.restored_since(self._wall() - self._plan.rest_after_restore), lately)
+
+    def _made_room(self, marks: Marks, released: Released, room: Room) -> None:
+        name = "would_make_room" if marks.dry_run else "made_room"
+        self._journal.count(f"{name}_files", released.released.files)
+        self._journal.count(f"{name}_bytes", released.released.bytes)
+        data = {"mount": marks.mount, "files": released.released.files, "bytes": released.released.bytes,
+                "free": room.after, "wanted": room.wanted}  # fmt: skip
+        self._tell(name if room.reached else "room_short", data=data)
+
+    def _tell(self, kind: str, job: str = "", data: dict[str, object] | None = None) -> None:
+        self._news.tell(Event(self._wall(), kind, job, data or {}))

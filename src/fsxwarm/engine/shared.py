@@ -42,8 +42,8 @@ class Hears(Protocol):
         """All files of a walk have settled."""
         ...
 
-    def walk_failed(self, walk: Walk, error: FsxwarmError) -> None:
-        """A walk cannot be done; if the error is not permanent, it will be tried again."""
+    def walk_failed(self, walk: Walk, error: FsxwarmError) -> bool:
+        """A walk cannot be done; returns whether it is worth another try."""
         ...
 
     def no_room(self, walk: Walk) -> None:
@@ -230,9 +230,9 @@ class SharedWarming:
     def _failed(self, walk: Walk, error: BaseException) -> None:
         if not isinstance(error, FsxwarmError):
             raise error
-        self._hears.walk_failed(walk, error)
         self._driver.post(Stop(Reason.INTERRUPTED, walk.number))
-        if error.permanent:
+        again = self._hears.walk_failed(walk, error)
+        if not again:
             self.walks.pop(walk.number, None)
             return
         self._forget(walk)
@@ -249,7 +249,7 @@ class SharedWarming:
         self._driver.post(Tick())
 
     async def _walk(self, walk: Walk) -> None:
-        lead = walk.lead
+        lead = next(iter(walk.jobs.values()))
         files = await self._files(lead.id) if lead.listed else ()
         selection = select(lead, self._access.tree(walk.wanted.identity), files)
         walk.began = self._now()

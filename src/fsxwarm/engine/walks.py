@@ -68,7 +68,6 @@ class Walk:
         self.number = number
         self.id = f"{job.id}-{job.resumed}-{job.rounds}"
         self.wanted = Wanted.of(job)
-        self.lead = job
         self.jobs: dict[str, Job] = {}
         self.failures = 0
         """Failures kept."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from fsxwarm.errors import Exit
+from fsxwarm.errors import Exit, worst
 from fsxwarm.model.order import Order
 from fsxwarm.model.outcome import Reason
 
@@ -170,12 +170,26 @@ class Counters:
         """These counters of a walk that was begun anew, as the same job's that had come to `before`.
 
         What it had restored is found resident by the new walk, or not yet found again; either way it stays restored.
+        The same goes for what it had released.
         """
-        restored = before.restored.plus(self.restored)
-        resident = self.resident.less(before.restored)
-        now = replace(self, restored=restored, resident=resident)
+        now = replace(
+            self,
+            restored=before.restored.plus(self.restored),
+            resident=self.resident.less(before.restored),
+            released=before.released.plus(self.released),
+            already=self.already.less(before.released),
+        )
         found = self.found if self.scanned else _most(self.found, before.found)
         return replace(now, found=_most(found, now.settled))
+
+    def exit(self, *, fit: bool) -> Exit:
+        """The exit status of a job that has ended so; with `fit`, what did not fit is no failure of its own kind."""
+        statuses = [Exit.DONE]
+        if self.reasons.get(Reason.NO_ROOM, 0) and not fit:
+            statuses.append(Exit.NO_ROOM)
+        if self.failed.files + self.blocked.files + self.unreadable + self.reasons.get(Reason.HUNG, 0):
+            statuses.append(Exit.INCOMPLETE)
+        return worst(*statuses)
 
     def gave_up(self, reason: Reason, in_flight: Count) -> Counters:
         """What becomes of them when a job lets go of all that has not settled."""

@@ -1,0 +1,48 @@
+"""One job in the daemon's hands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fsxwarm.engine.releasing import Releasing
+from fsxwarm.engine.walks import Walk
+from fsxwarm.model.job import Counters, Job, JobView
+
+
+class Tracked:
+    """A job, and the walk or release that it has come to count by.
+
+    `base` is how far it had come when its present walk began: a walk that begins anew takes nothing back.
+    """
+
+    __slots__ = ("base", "job", "releasing", "walk")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.base = job.counters
+        self.walk: Walk | None = None
+        self.releasing: Releasing | None = None
+
+    def counters(self) -> Counters:
+        """How far it has come by now."""
+        if self.walk is not None:
+            return self.walk.counters().after(self.base)
+        if self.releasing is not None:
+            return self.releasing.counters.after(self.base)
+        return self.job.counters
+
+    def note(self) -> bool:
+        """Bring the job's own counters up to date; tells whether they have changed."""
+        counters = self.counters()
+        if counters == self.job.counters:
+            return False
+        self.job = replace(self.job, counters=counters)
+        return True
+
+    def view(self) -> JobView:
+        """How it stands."""
+        job = replace(self.job, counters=self.counters())
+        if self.walk is None:
+            return JobView(job)
+        files, size = self.walk.progress.rate()
+        return JobView(job, files, size, self.walk.progress.eta() if job.counters.scanned else None)
