@@ -41,7 +41,7 @@ def detach(folder: Path, name: str, *, keep_stdin: bool) -> Starter | Child:
     The child has a session of its own, and its output goes to `<name>-<time>-<pid>.log` in `folder`. With
     `keep_stdin` it still reads standard input. To be called while there is one thread and no event loop.
     """
-    reader, writer = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _STANDARD) for end in os.pipe())
+    reader, writer = map(_above_the_standard_streams, os.pipe())
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -193,6 +193,15 @@ class Starter:
             "log": json_path(os.fsencode(self._log)),
             "pid_file": json_path(os.fsencode(self._pid_file)),
         }
+
+
+def _above_the_standard_streams(descriptor: int) -> int:
+    """Move a descriptor out of the way: a closed standard stream's number may have been given to it."""
+    if descriptor >= _STANDARD:
+        return descriptor
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _STANDARD)
+    os.close(descriptor)
+    return moved
 
 
 def _error(told: Mapping[str, Any]) -> FsxwarmError:

@@ -1,0 +1,212 @@
+"""`fsxwarm preload` as a user runs it, on a simulated FSx."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.machine import Site
+
+LOST = 0x4D
+
+
+def _report(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_released_files_become_resident(site: Site) -> None:
+    done = site.fsxwarm("preload", site.data)
+    assert done.status == 0
+    assert "restored" in done.out
+    assert site.fsxwarm("status", site.data, "--check").status == 0
+    assert not any(site.released(path) for path in site.files)
+
+
+def test_a_warm_tree_is_asked_for_nothing(site: Site) -> None:
+    site.restore(*site.files)
+    document = site.fsxwarm("preload", site.data, "--json").json
+    assert (document["exit"], document["requests"], document["outcomes"]["resident"]["files"]) == (0, 0, 12)
+
+
+def test_json_is_one_object_and_nothing_else(site: Site) -> None:
+    done = site.fsxwarm("preload", site.data, "--json")
+    document = done.json
+    assert (done.status, done.err) == (0, "")
+    assert document["schema"] == "fsxwarm.preload/1"
+    assert document["outcomes"]["restored"] == {"files": 12, "bytes": 1_200_000}
+    assert document["found"] == {"files": 12, "bytes": 1_200_000}
+    assert document["requests"] >= 1
+    assert document["scan_complete"]
+    assert document["rates"]["files_per_second"] > 0
+
+
+def test_progress_as_json_lines_goes_beside_it(site: Site) -> None:
+    site.fsx.control("coordinator", seconds=3.0)
+    done = site.fsxwarm("preload", site.data, "--json", "--progress", "json")
+    events = [json.loads(line) for line in done.err.splitlines()]
+    assert done.json["exit"] == 0
+    assert events
+    assert all(event["found"]["files"] == 12 for event in events if event["event"] == "progress")
+
+
+def test_failures_are_told_reported_and_tried_again(site: Site, tmp_path: Path) -> None:
+    bad = site.files[3]
+    report = tmp_path / "report.jsonl"
+    site.fsx.control("fail", paths=[str(bad)], fault="object missing")
+    done = site.fsxwarm("preload", site.data, "--attempts", "1", "--report", report)
+    assert done.status == 3
+    assert "1 file failed: asked for and not restored" in done.out
+    assert str(bad) in done.out
+    assert f"fsxwarm preload --retry-failed {report}" in done.out
+    header, line, summary = _report(report)
+    assert header["arguments"][0] == "preload"
+    assert (line["path"], line["reason"], line["in_flight"]) == (str(bad), "restore_failed", False)
+    assert summary["summary"]["exit"] == 3
+    site.fsx.control("mend")
+    again = site.fsxwarm("preload", "--retry-failed", report, "--report", report, "--json")
+    assert again.status == 0
+    assert again.json["outcomes"]["restored"]["files"] == 1
+    assert not site.released(bad)
+    assert len(_report(report)) == 2
+
+
+def test_a_report_that_finds_no_room_on_its_disk_is_absent_and_the_run_goes_on(site: Site, tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    for path in site.files:
+        site.fsx.control("flags", paths=[str(path)], flags=LOST)
+    command = [sys.executable, "-m", "fsxwarm", "preload", str(site.data), str(site.fsx.mount / "climate")]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash", *command, "--report", str(report)],
+        env=site.environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert len([line for line in done.stderr.splitlines() if "no report" in line]) == 1
+    assert list(tmp_path.glob("*report*")) == []
+    assert "12 files blocked" in done.stdout
+    assert site.fsxwarm("status", site.fsx.mount / "climate", "--check").status == 0
+
+
+def test_an_unfinished_report_is_taken_as_far_as_it_goes(site: Site, tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    lines = [{"schema": "fsxwarm.report/1"}, {"path": str(site.files[0]), "outcome": "failed"}]
+    report.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = site.fsxwarm("preload", "--retry-failed", report, "--json")
+    assert "unfinished" in done.err
+    assert (done.status, done.json["outcomes"]["restored"]["files"]) == (0, 1)
+
+
+def test_a_list_gives_the_order_and_missing_entries_are_counted(site: Site) -> None:
+    wanted = site.files[:2]
+    names = b"\0".join(os.fsencode(path) for path in (*wanted, site.data / "nothing"))
+    done = site.fsxwarm("preload", "--files-from", "-", "-0", stdin=names)
+    assert done.status == 3
+    assert "1 list entry does not exist" in done.out
+    assert not any(site.released(path) for path in wanted)
+    assert site.released(site.files[2])
+
+
+def test_filters_and_a_fixed_window(site: Site) -> None:
+    name = site.files[0].name
+    document = site.fsxwarm(
+        "preload", site.data, "--include", name, "--window", "1", "--order", "largest", "--json"
+    ).json
+    assert document["outcomes"]["restored"]["files"] == 1
+    assert document["window"]["size"] == len(document["window"]["targets"])
+
+
+def test_a_dry_run_asks_for_nothing_and_tells_how_long(site: Site) -> None:
+    before = site.fsx.control("counters").get("restore calls", 0)
+    document = site.fsxwarm("preload", site.data, "--dry-run", "--rate", "100KB/s", "--json").json
+    assert document["released"] == {"files": 12, "bytes": 1_200_000}
+    assert (document["seconds"], document["rate_from"], document["room"][0]["fits"]) == (12.0, "given", True)
+    assert site.fsx.control("counters").get("restore calls", 0) == before
+    assert "no rate is known yet" in site.fsxwarm("preload", site.data, "--dry-run").out
+
+
+def test_a_dry_run_knows_the_rate_of_earlier_runs(site: Site) -> None:
+    assert site.fsxwarm("preload", site.fsx.mount / "climate", site.fsx.mount / "genomes").status == 0
+    done = site.fsxwarm("preload", site.data, "--dry-run")
+    assert "at what earlier runs here reached" in done.out
+
+
+def test_what_does_not_fit_is_status_6(site: Site) -> None:
+    for extra in ((), ("--dry-run",)):
+        done = site.fsxwarm("preload", site.data, "--reserve", "100%", *extra)
+        assert done.status == 6
+        assert "not enough room" in done.out
+    assert site.fsxwarm("preload", site.data, "--reserve", "100%", "--dry-run", "--fit").status == 0
+    fit = site.fsxwarm("preload", site.data, "--reserve", "100%", "--fit", "--json")
+    assert (fit.status, fit.json["outcomes"]["blocked"]["files"]) == (3, 12)
+    assert all(site.released(path) for path in site.files)
+
+
+def test_the_deadline_ends_it_with_status_4(site: Site) -> None:
+    site.fsx.control("coordinator", seconds=600.0)
+    done = site.fsxwarm("preload", site.data, "--deadline", "1s")
+    assert done.status == 4
+    assert "still in flight" in done.out
+    assert "to resume: fsxwarm preload" in done.out
+
+
+def test_ctrl_c_stops_asking_and_tells_how_to_resume(site: Site, tmp_path: Path) -> None:
+    site.fsx.control("coordinator", seconds=600.0)
+    report = tmp_path / "report"
+    command = [sys.executable, "-m", "fsxwarm", "preload", site.data, "--progress", "json", "--report", report]
+    with subprocess.Popen(command, env=site.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        while json.loads(child.stderr.readline()).get("in_flight", 0) < 12:
+            pass
+        child.send_signal(signal.SIGINT)
+        out = child.stdout.read().decode()
+        assert child.wait(timeout=60) == 130
+    assert "12 files, 1.20 MB, still in flight" in out
+    assert "to resume: fsxwarm preload" in out
+    assert _report(report)[-1]["summary"]["exit"] == 130
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--ready", "0.2"], "--background"),
+        (["--no-wait"], "--background"),
+        (["--no-wait", "--ready", "0.2", "--background"], "only one"),
+        (["--rate", "1GB/s"], "--dry-run"),
+        (["--dry-run", "--report", "r"], "--report"),
+        (["--dry-run", "--background"], "only one"),
+        (["--ready", "2", "--background"], "--ready"),
+        (["--deadline", "soon"], "--deadline"),
+        (["--deadline", "0s"], "--deadline"),
+        (["--reserve", "5G"], "--reserve"),
+        (["--window", "0"], "--window"),
+        (["--report", "/nowhere/at/all"], "cannot write a report"),
+        (["--report", "/dev/null"], "cannot write a report"),
+        (["--retry-failed", "/nowhere"], "cannot read the report"),
+        (["--retry-failed", "/etc/passwd"], "line 1"),
+        (["--retry-failed", "r", "--files-from", "l"], "both lists"),
+    ],
+)
+def test_bad_options_are_one_clear_line(site: Site, options: list[str], word: str) -> None:
+    done = site.fsxwarm("preload", site.data, *options)
+    assert (done.status, done.out) == (2, "")
+    assert word in done.err
+    assert len(done.err.splitlines()) == 1
+    assert all(site.released(path) for path in site.files)
+
+
+def test_help_explains_every_option(site: Site) -> None:
+    done = site.fsxwarm("preload", "--help", COLUMNS="100")
+    assert done.status == 0
+    for option in ("--ready", "--retry-failed", "--reserve", "--order", "--background"):
+        assert option in done.out
