@@ -48,22 +48,24 @@ class DroppedError(Exception):
 class Helper:
     """Takes requests from one pipe, answers on another. `beat` is the seconds between two signs of life."""
 
-    def __init__(self, source: int, sink: int, beat: float) -> None:
+    def __init__(self, source: int, sink: int, beat: float, *, guarded: bool = False) -> None:
         self._source = os.fdopen(source, "rb")
         self._sink = sink
         self._beat = beat
+        self._guarded = guarded
         self._sending = threading.Lock()
         self._requests: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._credit: dict[int, int] = {}
         self._granted = threading.Condition()
         self._marks: dict[int, list[int]] = {}
-        self._kinds: dict[str, Callable[..., None]] = {
+        self.kinds: dict[str, Callable[..., None]] = {
             "folder": self._folder,
             "list": self._list,
             "stat": self._stat,
             "resolve": self._resolve,
         }
+        """What answers each kind of request, called with (job, mark, …): it moves `mark[0]` as it gets on, and sends."""
 
     def serve(self) -> NoReturn:
         """Read requests until the other side is gone."""
@@ -86,7 +88,7 @@ class Helper:
         while True:
             kind, job, *arguments = self._requests.get()
             mark = self._marks[job] = [0]
-            self._kinds[kind](job, mark, *arguments)
+            self.kinds[kind](job, mark, *arguments)
             del self._marks[job]
             self._idle.release()
 
@@ -94,9 +96,10 @@ class Helper:
         """Tell at every beat how far each job is: one whose mark does not move hangs in a call."""
         never = threading.Event()
         while not never.wait(self._beat):
-            self._send(0, MARKS, {job: mark[0] for job, mark in self._marks.copy().items()})
+            self.send(0, MARKS, {job: mark[0] for job, mark in self._marks.copy().items()})
 
-    def _send(self, job: int, what: int, answer: Any) -> None:
+    def send(self, job: int, what: int, answer: Any) -> None:
+        """Send an answer, from any thread."""
         data = marshal.dumps(answer)
         view = memoryview(ANSWER.pack(len(data), job, what) + data)
         with self._sending:
@@ -139,7 +142,7 @@ class Helper:
 
         def part(items: list[Any], skipped: int, position: int) -> None:
             self._take_credit(job)
-            self._send(job, MORE, (items, skipped, position, changed))
+            self.send(job, MORE, (items, skipped, position, changed))
 
         try:
             fd = open_folder(root, inside)
@@ -149,7 +152,9 @@ class Helper:
                 if info.st_dev != options[0]:
                     skipped = 1  # another file system is mounted here
                 else:
-                    items, skipped, problem = scan(fd, inside, options, folders, skip, mark, part)
+                    items, skipped, problem = scan(
+                        fd, inside, options, folders, skip, mark, part, guarded=self._guarded
+                    )
                     if skip and changed != stamp:
                         problem = problem or errno.ESTALE  # what was skipped may not be what had been read
             finally:
@@ -163,7 +168,7 @@ class Helper:
         finally:
             del self._credit[job]
         folders.sort()
-        self._send(job, DONE, (marshal.dumps(items) if items else b"", skipped, problem, folders))
+        self.send(job, DONE, (marshal.dumps(items) if items else b"", skipped, problem, folders))
 
     # ---- names -------------------------------------------------------------------------------------------------
 
@@ -172,9 +177,9 @@ class Helper:
         takes, drops = filters(options)
         answers: list[Any] = []
         for path in paths:
-            answers.append(listed(path, takes, drops, whole=options[3]))
+            answers.append(listed(path, takes, drops, whole=options[3], guarded=self._guarded))
             mark[0] += 1
-        self._send(job, DONE, answers)
+        self.send(job, DONE, answers)
 
     def _stat(self, job: int, mark: list[int], paths: list[bytes]) -> None:
         answers: list[Any] = []
@@ -182,16 +187,16 @@ class Helper:
             info = look(path)
             answers.append(info if isinstance(info, int) else (info.st_dev, info.st_ino, info.st_size, info.st_blocks))
             mark[0] += 1
-        self._send(job, DONE, answers)
+        self.send(job, DONE, answers)
 
     def _resolve(self, job: int, _mark: list[int], path: bytes) -> None:
         try:
             real = b"/" + os.path.realpath(path, strict=True).lstrip(b"/")
             info = os.lstat(real)
         except (OSError, ValueError) as error:
-            self._send(job, DONE, getattr(error, "errno", None) or errno.EINVAL)
+            self.send(job, DONE, getattr(error, "errno", None) or errno.EINVAL)
         else:
-            self._send(job, DONE, (real, info.st_mode, info.st_dev))
+            self.send(job, DONE, (real, info.st_mode, info.st_dev))
 
 
 def open_folder(root: bytes, inside: bytes) -> int:
@@ -239,7 +244,7 @@ def look(path: bytes) -> os.stat_result | int:
 
 
 def listed(
-    path: bytes, takes: Callable[[str], object], drops: Callable[[str], object], *, whole: bool
+    path: bytes, takes: Callable[[str], object], drops: Callable[[str], object], *, whole: bool, guarded: bool = False
 ) -> tuple[int, ...] | int:
     """Say what a listed path is: its record, or (size,) if proven resident; an errno, 0 if skipped, -1 if unwanted."""
     info = look(path)
@@ -253,17 +258,54 @@ def listed(
     if drops(name) or not takes(name):
         return -1
     resident = info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not whole
-    return (info.st_size,) if resident else record(info)
+    if resident:
+        return (info.st_size,)
+    return readable_record(path) if guarded else record(info)
+
+
+def readable_record(path: bytes) -> tuple[int, ...] | int:
+    """Return the record of a file that this process may read, or the errno that says why there is none."""
+    try:
+        return record(readable(path))
+    except OSError as error:
+        return error.errno or errno.EIO
+
+
+def readable(path: bytes | str, folder: int | None = None) -> os.stat_result:
+    """Stat a regular file (a path, or a name in `folder`) that this process may read; OSError says why not.
+
+    It is opened by name alone, which asks for no rights on it and cannot wait or wake anything. Both the stat and the
+    question whether it may be read are then about that one file, whatever its name comes to mean meanwhile.
+    """
+    fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        if not os.access(f"/proc/self/fd/{fd}", os.R_OK):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return info
+    finally:
+        os.close(fd)
 
 
 def scan(  # noqa: C901, PLR0912 - the one hot loop
-    fd: int, inside: bytes, options: Options, folders: list[bytes], skip: int, mark: list[int], send: Send
+    fd: int,
+    inside: bytes,
+    options: Options,
+    folders: list[bytes],
+    skip: int,
+    mark: list[int],
+    send: Send,
+    *,
+    guarded: bool = False,
 ) -> tuple[list[Any], int, int]:
     """Read a folder in its own order, which Lustre's statahead follows.
 
     Hands (items, skipped, position) to `send` part by part, and returns (items, skipped, errno) of the rest. An item is
     (name, *record); or (files, bytes) for a run of files whose stat alone proves them resident; or (name, errno). The
-    first `skip` names were dealt with before. Sub-folders are added to `folders`.
+    first `skip` names were dealt with before. Sub-folders are added to `folders`. With `guarded` a file that this
+    process may not read is an error of its own, unless its stat proves it resident.
     """
     dev, include, exclude, whole = options
     filtered = include is not None or exclude is not None
@@ -295,6 +337,8 @@ def scan(  # noqa: C901, PLR0912 - the one hot loop
                     if filtered and (drops(prefix + entry.name) or not takes(prefix + entry.name)):
                         continue
                     info = entry.stat(follow_symlinks=False)
+                    if guarded and (whole or info.st_blocks <= 1 or info.st_nlink > 1 or not info.st_size):
+                        info = readable(entry.name, fd)
                 except OSError as error:
                     if error.errno != errno.ENOENT:
                         items.append((os.fsencode(entry.name), error.errno or errno.EIO))
@@ -329,8 +373,13 @@ def give_up(args: threading.ExceptHookArgs) -> None:
     os._exit(1)
 
 
-if __name__ == "__main__":
+def main(kind: type[Helper] = Helper) -> NoReturn:
+    """Serve the process that started us: `helper.py BEAT [UID GID [GROUP…]]`."""
     threading.excepthook = give_up
     if sys.argv[2:]:
         take_rights(*map(int, sys.argv[2:]))
-    Helper(0, 1, float(sys.argv[1])).serve()
+    kind(0, 1, float(sys.argv[1])).serve()
+
+
+if __name__ == "__main__":
+    main()
