@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -107,11 +107,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = [defect for defect in DEFECTS if not args.only or defect.name in args.only]
     missed = 0
     with ThreadPoolExecutor(args.jobs) as pool:
-        results = pool.map(lambda defect: catch(defect, args.first, args.seeds), wanted)
-        for defect, caught in zip(wanted, results, strict=True):
+        searches = {pool.submit(catch, defect, args.first, args.seeds): defect for defect in wanted}
+        for search in as_completed(searches):
+            caught = search.result()
             missed += caught is None
-            where = f"seed {caught.seed:4}  {caught.what[:110]}" if caught is not None else "NOT CAUGHT"
-            print(f"{defect.name:46} {where}", flush=True)
+            where = f"seed {caught.seed:4}  {caught.what[:100]}" if caught is not None else "NOT CAUGHT"
+            print(f"{searches[search].name:44} {where}", flush=True)
     return int(missed > 0)
 
 
@@ -136,7 +137,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "asked again without a look at the action",
         WARMING,
-        "(lane.unseen if file.flags is None and not file.unreadable else lane.cold).appendleft(file)",
+        "(lane.unseen if file.flags is None and not file.unreadable else lane.cold).put(file, ahead=True)",
         'self._book.move(file, Phase.READY)\n        file.fresh_until = float("inf")\n        lane.ready.append(file)',
     ),
     Defect(
@@ -177,12 +178,9 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "lost wake-up",
-        JUDGING,
-        """                self._book.rounds.schedule(file, now)
-                continue
-            if file.phase is Phase.REFUSED:""",
-        """                continue
-            if file.phase is Phase.REFUSED:""",
+        "fsxwarm.model.rounds",
+        "            age = now - file.asked\n            self.schedule",
+        "            age = now - file.asked\n            if age > 10.0:\n                return\n            self.schedule",
     ),
     Defect(
         "file forgotten after a failed look",
@@ -196,10 +194,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "release without the restoring check",
         RELEASE,
-        """    if action.restoring or action.verb is Verb.CANCEL:
-        return Reason.RESTORING
-    if not action.idle:""",
-        """    if not action.idle and not action.restoring:""",
+        "actions = await self._looks.actions(paths)",
+        "actions: list[Action | Trouble] = [Action()] * len(paths)",
     ),
     Defect(
         "release of pinned files",
@@ -217,8 +213,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "settled twice",
         "fsxwarm.engine.warm",
-        "                self.progress.finished(instruction)\n",
-        "                self.progress.finished(instruction)\n                self.progress.finished(instruction)\n",
+        "                self.progress.finished(news)\n",
+        "                self.progress.finished(news)\n                self.progress.finished(news)\n",
     ),
     Defect("no pause after EAGAIN", ASKING, "                window.refused(now)\n", ""),
     Defect(
@@ -277,12 +273,6 @@ DEFECTS: tuple[Defect, ...] = (
         "fsxwarm.model.book",
         "file.entry.size if becomes else -file.entry.size",
         "2 * file.entry.size if becomes else -file.entry.size",
-    ),
-    Defect(
-        "replaced file taken for the wanted one",
-        "fsxwarm.engine.looking",
-        "if (answer.dev, answer.ino) != entry.key:",
-        "if answer.dev != entry.dev:",
     ),
 )
 BY_NAME = {defect.name: defect for defect in DEFECTS}

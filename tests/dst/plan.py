@@ -151,12 +151,14 @@ class _Drawing:
         self.seed = seed
         self.folders: list[bytes] = [b"/fsx"]
         self.stat_settles = False
+        self.users_may_restore = True
 
     def plan(self) -> Plan:
         files = self.files()
-        mood = self.rng.choice(("quiet", "quiet", "crash", "outsiders", "faults", "all"))
+        mood = self.rng.choice(("quiet", "crash", "outsiders", "faults", "faults", "all", "all"))
         spec = self.spec(files, tight=mood in {"all", "outsiders"} and self.rng.random() < 0.3)
         self.stat_settles = spec.version >= (2, 15)
+        self.users_may_restore = spec.users_may_restore
         commands = self.commands(files, crash=mood in {"crash", "all"}, calm=mood in {"quiet", "crash"})
         deeds: list[Deed] = []
         if mood in {"outsiders", "all"}:
@@ -197,7 +199,7 @@ class _Drawing:
             request_timeout=rng.choice((40.0, 90.0)),
             report_every=rng.choice((1.0, 5.0)),
             space_delay=rng.choice((0.0, 3.0)),
-            users_may_restore=not self.chance(0.1),
+            users_may_restore=not self.chance(0.15),
             costs=rng.choice(
                 (
                     Costs(),
@@ -275,7 +277,7 @@ class _Drawing:
         if self.chance(0.15):
             paths = (*paths, *(file.path for file in rng.sample(list(files), min(3, len(files)))))
         fixed = rng.choice((1, 2, 4, 7, 10, 50, 200, None, None))
-        root = calm or self.chance(0.75)
+        root = calm or self.chance(0.75 if self.users_may_restore else 0.2)
         policy = Policy(
             window=WindowPolicy(start=rng.choice((4, 64)), floor=4, ceiling=5000, fixed=fixed),
             stat_settles=self.stat_settles,
@@ -294,7 +296,7 @@ class _Drawing:
             reserve=rng.choice((Amount(percent=5.0), Amount(percent=0.0), None)),
             fit=self.chance(0.5),
         )
-        interrupt = None if calm or self.chance(0.8) else rng.uniform(0.0, 40.0)
+        interrupt = None if calm or self.chance(0.6) else rng.uniform(0.0, 40.0)
         return Command("preload", at, paths, root, policy, wish, interrupt)
 
     # ---- what others do ----------------------------------------------------------------------------------------
@@ -345,6 +347,7 @@ class _Drawing:
         for _ in range(rng.choice((0, 1, 2, 4))):
             kind, fault = rng.choice(
                 (
+                    ("restore", CallFault.HANG),
                     ("restore", CallFault.HANG),
                     ("restore", CallFault.HANG_AFTER),
                     ("restore", CallFault.EAGAIN),

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
+from errno import ENOENT
 from typing import TypeVar
 
 from dst.ledger import Check, Ledger, Moment, key_of
@@ -323,7 +324,7 @@ class WatchedTree:
 
     def _note(self, batch: Batch) -> None:
         process = self._process
-        process.troubles += len(batch.troubles)
+        process.troubles += sum(not (batch.folder and trouble.errno == ENOENT) for trouble in batch.troubles)
         for item in batch.items:
             if isinstance(item, Resident):
                 process.residents += item.files
