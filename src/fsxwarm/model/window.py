@@ -22,6 +22,9 @@ from fsxwarm.model.rates import InFlight, Sample, ServiceTimes, Throughput
 _PAUSES: Final = (2.0, 60.0)
 _SILENCE: Final = 5.0
 _FEWEST: Final = 4
+_ALIKE: Final = 8
+_MIXED: Final = 24
+"""How many files of like and of unlike sizes tell enough."""
 _PROBED: Final = 16
 _QUEUEING: Final = 1.3
 _SAME: Final = (0.9, 1.1)
@@ -200,7 +203,8 @@ class Window:
     def _conclude(self, now: float) -> None:
         """When enough files were seen, draw conclusions from them."""
         sample = self._sample
-        enough = max(_FEWEST, sample.in_flight / 2)
+        few = _FEWEST if self._phase is _Phase.START else _ALIKE if len(sample.by_class) == 1 else _MIXED
+        enough = max(few, sample.in_flight / 2)
         if self._phase is _Phase.START and sample.took > _SLOW_START * sample.files:
             enough = 0.9 * sample.in_flight  # a first wave does not feel the queue behind it
         elif self._phase is _Phase.PROBE:
@@ -300,7 +304,7 @@ class Window:
         """Fewer were in flight: if as much was delivered, there was a queue even now, and the knee is lower still."""
         confirmed = _SAME[0] <= sample.slowdown <= _SAME[1]
         saturated = sample.knee > _SAME[0] * self._knee_before
-        unsure = not (confirmed or self._drained_once or self._stages)
+        unsure = not (self._drained_once or self._stages or (confirmed and self._after_trial is _Phase.CRUISE))
         self._stages += 1
         if saturated:
             self._knee_before = sample.knee
