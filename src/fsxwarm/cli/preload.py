@@ -22,8 +22,10 @@ OrderOption = Annotated[
     Order,
     typer.Option(
         "--order",
-        help="Which files come first. `listed` takes them as they come: a list's own order, folders from the top."
-        " The others hold all wanted files in memory to sort them, some 300 bytes each.",
+        metavar="ORDER",
+        help="Which files come first: listed, path, largest, smallest or newest. `listed` takes them as they come:"
+        " a list's own order, folders from the top. The others hold all wanted files in memory to sort them, some"
+        " 300 bytes each.",
     ),
 ]
 RetryFailed = Annotated[
@@ -62,7 +64,8 @@ Background = Annotated[
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say how much would be restored, whether it fits, and how long it takes.")
+    bool,
+    typer.Option("--dry-run", help="Only say how much would be restored, whether it fits, and how long it may take."),
 ]
 Rate = Annotated[
     str | None,
@@ -85,12 +88,12 @@ Reserve = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Space to leave free: 5% or 500GB. What does not fit is not asked for, and the exit status is 6.",
+        help="Space to leave free: 5% or 500GB. If not all fits into the rest, asking stops, and the exit status is 6.",
         show_default="5%",
     ),
 ]
 Fit = Annotated[
-    bool, typer.Option("--fit", help="If not all of it fits, warm what fits, in order, and leave out the rest.")
+    bool, typer.Option("--fit", help="If not all of it fits, warm what does, in order, and leave out the rest.")
 ]
 Attempts = Annotated[
     int | None,
@@ -105,16 +108,17 @@ WindowOption = Annotated[
         metavar="N",
         min=1,
         max=100_000,
-        help="Keep so many files in flight at each metadata target, instead of finding out how many pay. More than"
-        " some 5,000 slow the whole file system down.",
+        help="Keep so many files in flight at each metadata target, instead of finding out how many are worth it."
+        " More than 5,000 or so slow the file system down for everybody.",
         show_default=False,
     ),
 ]
 Progress = Annotated[
     Mode,
     typer.Option(
-        help="How progress is shown, on standard error. auto: bars on a terminal, else a line every 5 s, nothing with"
-        " --json. json: a JSON object a line."
+        metavar="MODE",
+        help="How progress is shown, on standard error: bar, lines (one every 5 s), json (an object a line) or none."
+        " `auto` takes bars on a terminal and lines elsewhere, but nothing with --json.",
     ),
 ]
 
