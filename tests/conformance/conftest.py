@@ -1,8 +1,9 @@
 """The back ends of the conformance suite.
 
-`sim`: the simulated FSx in process. `lfs`: the lfs adapter and the helper tree on the simulated executable. `real`: the
-same two on a real Lustre; FSXWARM_CONFORMANCE_DIR names a writable folder on one with HSM, `lfs` is in PATH, and the
-caller is root (cancelling requests and marking files as lost are root's).
+`sim`: the simulated FSx in process. `lfs`: the lfs adapter and the helper tree on the simulated executable. `native`:
+the native adapter on the simulated system calls. `real-lfs`, `real-native`: the same on a real Lustre;
+FSXWARM_CONFORMANCE_DIR names a writable folder on one with HSM, `lfs` is in PATH, and the caller is root (cancelling
+requests and marking files as lost are root's).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from conformance.lab import Lab, LfsLab, Stock
 from conformance.sim_lab import SimLab
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
+from fsxwarm.lustre.native import NativeHsm
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.sim import launch
 
@@ -76,7 +78,10 @@ def make_site(top: Path, mount: Path, environ: dict[str, str], mounts: str) -> S
     return Site(top, mount, mounts, environ, Stock(os.fsencode(top / "stock")))
 
 
-@pytest.fixture(params=["sim", "lfs-2.12", "lfs-2.15", "lfs-2.16", "real"])
+BACKENDS = ["sim", "lfs-2.12", "lfs-2.15", "lfs-2.16", "native-2.12", "native-2.15", "native-2.16"]
+
+
+@pytest.fixture(params=[*BACKENDS, "real-lfs", "real-native"])
 async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
     if request.param == "sim":
         with closing(SimLab()) as virtual:
@@ -88,7 +93,9 @@ async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
     )
     folder = site.top / secrets.token_hex(4)
     folder.mkdir()
-    hsm = LfsHsm(Children("lfs", site.environ))
+    lfs = LfsHsm(Children("lfs", site.environ))
+    native = NativeHsm(lfs, site.mounts, environ=site.environ)
+    hsm = native if "native" in request.param else lfs
     tree = HelperTree(site.mounts)
     mounted = LfsLab(
         hsm, tree, mount=os.fsencode(site.mount), folder=os.fsencode(folder), stock=site.stock, environ=site.environ
@@ -97,5 +104,6 @@ async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
         yield mounted
         await mounted.clean()
     finally:
-        await hsm.close()
+        await native.close()
+        await lfs.close()
         await tree.close()

@@ -1,0 +1,32 @@
+"""The program of helper processes that make Lustre's own calls: `python -I -S native_helper.py BEAT`.
+
+It starts bare (see helper.py), so it finds the package that it belongs to by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - pathlib is slow to import
+
+from fsxwarm.lustre import helper
+from fsxwarm.lustre.native_calls import Native, Work, load
+
+
+class NativeHelper(helper.Helper):
+    """A helper that does the jobs of `Native` too."""
+
+    def __init__(self, source: int, sink: int, beat: float, *, guarded: bool = False) -> None:
+        super().__init__(source, sink, beat, guarded=guarded)
+        for kind, work in Native(load(os.environ)).jobs.items():
+            self.kinds[kind] = functools.partial(self._answer, work)
+
+    def _answer(self, work: Work, job: int, mark: list[int], *arguments: Any) -> None:
+        self.send(job, helper.DONE, work(mark, *arguments))
+
+
+if __name__ == "__main__":
+    helper.main(NativeHelper)
