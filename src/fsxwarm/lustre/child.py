@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.lustre.pool import Rights
 from fsxwarm.lustre.replies import Output
 
 MAX_OUTPUT: Final = 16 << 20
@@ -41,7 +42,8 @@ class Children:
     that does not (it hangs in the kernel) is abandoned: it no longer holds a place, and its end is still awaited in
     the background. With `max_abandoned` of them alive no other is started: the file system does not answer.
 
-    `program` is a name to be found in the PATH of `environ`, or a path. Children get `environ`, with LC_ALL=C.
+    `program` is a name to be found in the PATH of `environ`, or a path. Children get `environ`, with LC_ALL=C. With
+    `rights` they run as another user (root only): he may trace them, so believe them in nothing but what is his.
     """
 
     def __init__(
@@ -53,8 +55,12 @@ class Children:
         deadline: float = 60.0,
         grace: float = 5.0,
         max_abandoned: int = 4,
+        rights: Rights | None = None,
     ) -> None:
         self._program = program
+        self._rights: dict[str, Any] = (
+            {} if rights is None else {"user": rights.uid, "group": rights.gid, "extra_groups": rights.groups}
+        )
         self._environ = {**environ, "LC_ALL": "C"}
         self._places = asyncio.Semaphore(parallel)
         self._deadline = deadline
@@ -70,6 +76,11 @@ class Children:
     def started(self) -> Mapping[str, int]:
         """How many processes have been started, by sub-command."""
         return MappingProxyType(self._started)
+
+    @property
+    def running(self) -> bool:
+        """Whether a child is alive."""
+        return bool(self._alive)
 
     @property
     def abandoned(self) -> int:
@@ -144,6 +155,7 @@ class Children:
             stdin=asyncio.subprocess.DEVNULL,
             env=self._environ,
             start_new_session=True,
+            **self._rights,
         )
         self._started[command] += 1
         self._alive.add(child)

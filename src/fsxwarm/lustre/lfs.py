@@ -51,6 +51,11 @@ class LfsHsm:
         return self._children.abandoned
 
     @property
+    def running(self) -> bool:
+        """Whether a process runs."""
+        return self._children.running
+
+    @property
     def started(self) -> Mapping[str, int]:
         """How many processes have been started, by sub-command of lfs."""
         return self._children.started
