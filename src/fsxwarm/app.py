@@ -14,6 +14,7 @@ from fsxwarm.aws.calls import Calls
 from fsxwarm.aws.cloud import AwsCloud
 from fsxwarm.aws.logs import CloudWatchLog
 from fsxwarm.config import Settings
+from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre.child import Children
@@ -46,35 +47,42 @@ class App:
     settings: Settings
     tree: Tree
     hsm: Hsm
+    aws: Aws
 
     def lustre_mounts(self) -> list[bytes]:
         """Mount points of Lustre clients, in the order of mounting."""
         mounts = read_mounts(self.settings.mounts)
         return [mount.path for mount in mounts if is_lustre_client(mount.fstype, mount.source)]
 
-    def aws(self, say: Callable[[str], None]) -> Aws:
-        """AWS, in the region of the first FSx mount; `say` is told when credentials have expired, and are renewed."""
-        table = read_mounts(self.settings.mounts)
-        mounts = [Mounted(one.path, one.source) for one in table if is_lustre_client(one.fstype, one.source)]
-        sources = [source for mount in mounts if (source := parse_source(mount.source)) is not None]
-        named = next((source.region for source in sources if source.region), "")
-        calls = Calls(say, region=named or os.environ.get("AWS_REGION", ""))  # which boto3 does not read
-        cloud = AwsCloud(calls)
-        return Aws(cloud, CloudWatchLog(calls), Atlas(cloud, mounts))
+    @property
+    def addresses(self) -> Addresses:
+        """What S3 addresses mean on this machine."""
+        return self.aws.atlas
 
 
-def run_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
-    """Run `work` on an event loop with an open app; returns what it returns.
+def open_aws(settings: Settings, say: Callable[[str], None]) -> Aws:
+    """AWS, in the region of the first FSx mount; `say` is told when credentials have expired, and are renewed."""
+    table = read_mounts(settings.mounts)
+    mounts = [Mounted(one.path, one.source) for one in table if is_lustre_client(one.fstype, one.source)]
+    sources = [source for mount in mounts if (source := parse_source(mount.source)) is not None]
+    named = next((source.region for source in sources if source.region), "")
+    calls = Calls(say, region=named or os.environ.get("AWS_REGION", ""))  # which boto3 does not read
+    cloud = AwsCloud(calls)
+    return Aws(cloud, CloudWatchLog(calls), Atlas(cloud, mounts))
+
+
+def run_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:
+    """Run `work` on an event loop with an open app; returns what it returns. `say` tells the user a line meanwhile.
 
     SIGINT and SIGTERM cancel it: it may handle the cancellation and return, or let it pass, which raises
     FsxwarmError INTERRUPTED.
     """
     _use_pidfd()
-    return asyncio.run(_run(settings, work))
+    return asyncio.run(_run(settings, work, say))
 
 
-async def _run(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
-    task = asyncio.ensure_future(_with_app(settings, work))
+async def _run(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:
+    task = asyncio.ensure_future(_with_app(settings, work, say))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
@@ -84,11 +92,11 @@ async def _run(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
         raise FsxwarmError(Kind.INTERRUPTED, "interrupted") from None
 
 
-async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]]) -> T:
+async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:
     hsm = LfsHsm(Children(settings.lfs, os.environ, parallel=settings.lfs_parallel, deadline=settings.call_deadline))
     tree = HelperTree(mounts=settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
     try:
-        return await work(App(settings, tree, hsm))
+        return await work(App(settings, tree, hsm, open_aws(settings, say)))
     finally:
         await hsm.close()
         await tree.close()

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from fsxwarm.app import App
 from fsxwarm.cli.options import Json, Paths, absolute
-from fsxwarm.cli.output import complain, console, emit_json, safe, show_path
+from fsxwarm.cli.output import console, emit_json, safe, show_path
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import FilePath, json_path
 from fsxwarm.cli.tables import plain_table
@@ -67,7 +67,7 @@ def associations(paths: Paths = None, *, json: Json = False) -> Exit:
     """
 
     async def work(app: App) -> Exit:
-        atlas = app.aws(complain).atlas
+        atlas = app.aws.atlas
         if not atlas.mounts:
             raise FsxwarmError(Kind.NOT_LUSTRE, "no Lustre file system is mounted here")
         charts = await atlas.charts()

@@ -9,19 +9,25 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
 from fsxwarm.model.patterns import compile_globs
+from fsxwarm.model.s3 import is_uri
 from fsxwarm.ports.tree import Filters, Tree
 
 T = TypeVar("T")
 
 Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH", help="Files and folders on FSx for Lustre.", show_default=False),
+    typer.Argument(
+        metavar="PATH",
+        help="Files and folders on FSx for Lustre, or s3://bucket/prefix of what is linked there.",
+        show_default=False,
+    ),
 ]
 FilesFrom = Annotated[
     str | None,
@@ -70,10 +76,11 @@ def select(  # noqa: PLR0913 - the shared options, each once
     whole: bool = False,
     order: Order = Order.LISTED,
     braces: bool = False,
+    addresses: Addresses | None = None,
 ) -> Selection:
     """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing.
 
-    `listed` is a list that was read from elsewhere than `files_from`.
+    `listed` is a list that was read from elsewhere than `files_from`; `addresses` knows what S3 addresses mean.
     """
     if not paths and files_from is None and listed is None:
         raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
@@ -93,15 +100,16 @@ def select(  # noqa: PLR0913 - the shared options, each once
         filters=Filters(tuple(include or ()), tuple(exclude or ())),
         whole=whole,
         order=order,
+        addresses=addresses,
     )
 
 
 def absolute(path: str) -> bytes:
-    """The path as bytes, from the root; links and `..` are left to the file system."""
+    """The path as bytes, from the root; links and `..` are left to the file system, S3 addresses as they are."""
     if not path:
         raise FsxwarmError(Kind.NO_SUCH_PATH, "an empty PATH names nothing", hint="check for an unset variable")
     name = os.fsencode(path)
-    return name if name.startswith(b"/") else _here().rstrip(b"/") + b"/" + name
+    return name if name.startswith(b"/") or is_uri(path) else _here().rstrip(b"/") + b"/" + name
 
 
 def read(parse: Callable[[str], T], text: str, option: str) -> T:

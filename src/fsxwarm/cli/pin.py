@@ -42,6 +42,7 @@ def pin(
             include=include,
             exclude=exclude,
             braces=braces,
+            addresses=app.addresses,
             whole=True,
         )
 
@@ -69,6 +70,7 @@ def unpin(
             include=include,
             exclude=exclude,
             braces=braces,
+            addresses=app.addresses,
             whole=True,
         )
 

@@ -147,6 +147,7 @@ async def _selection(app: App, command: Command) -> Selection:
         include=command.include,
         exclude=command.exclude,
         braces=command.braces,
+        addresses=app.addresses,
         order=command.order,
     )
     await selection.resolve()

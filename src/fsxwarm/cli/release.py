@@ -74,7 +74,15 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
 
     def selection(app: App) -> Selection:
         return select(
-            app.tree, paths, files_from=files_from, nul=nul, include=include, exclude=exclude, braces=braces, whole=True
+            app.tree,
+            paths,
+            files_from=files_from,
+            nul=nul,
+            include=include,
+            exclude=exclude,
+            braces=braces,
+            addresses=app.addresses,
+            whole=True,
         )
 
     async def work(app: App) -> Exit:

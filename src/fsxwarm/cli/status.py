@@ -63,6 +63,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             include=include,
             exclude=exclude,
             braces=braces,
+            addresses=app.addresses,
             whole=flags or (by_folder is not None and files_from is not None),
         )
         survey = Survey(app.hsm, selection, depth=by_folder, flags=flags)

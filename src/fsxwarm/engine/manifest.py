@@ -12,6 +12,7 @@ from typing import Final
 import aiofiles
 
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.s3 import is_uri
 
 CHUNK: Final = 1000
 """Entries handed on at a time."""
@@ -25,8 +26,8 @@ async def read_manifest(source: bytes, *, folder: bytes, nul: bool) -> AsyncIter
     """Read the list in file `source` (`-` is standard input) and yield absolute paths, 1,000 at a time.
 
     Entries are separated by NUL bytes when `nul` is set, else by newlines (LF or CRLF); empty ones are skipped.
-    Relative entries are taken from `folder`. FsxwarmError NO_SUCH_PATH or USAGE when there is no such list, or
-    when it cannot be one.
+    Relative entries are taken from `folder`; S3 addresses stay as they are. FsxwarmError NO_SUCH_PATH or USAGE when
+    there is no such list, or when it cannot be one.
     """
     separator = b"\0" if nul else b"\n"
     paths: list[bytes] = []
@@ -45,6 +46,8 @@ async def read_manifest(source: bytes, *, folder: bytes, nul: bool) -> AsyncIter
 
 
 def _absolute(folder: bytes, entry: bytes) -> bytes:
+    if is_uri(os.fsdecode(entry[:5])):
+        return entry
     while entry.startswith(b"./"):
         entry = entry[2:].lstrip(b"/")
     path = entry if entry.startswith(b"/") else folder + b"/" + entry

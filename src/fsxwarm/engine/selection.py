@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
+from fsxwarm.engine.addresses import Addresses, mapped, mapped_list
 from fsxwarm.engine.order import Order, in_order
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.entry import Entry, Resident, Trouble
@@ -63,7 +64,7 @@ class Selection:
     Hard links are one file. Duplicate paths, and paths inside a folder that is given too, are dropped. With `whole`
     every file is an entry; without it files that a stat proves resident come as `Resident` runs. Memory does not
     grow with the walk (only hard-linked files are remembered), unless there is a list: then each file is, because
-    a list may name it again.
+    a list may name it again. S3 addresses may stand for paths where `addresses` knows what they mean.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Selection:
         filters: Filters | None = None,
         whole: bool = False,
         order: Order = Order.LISTED,
+        addresses: Addresses | None = None,
     ) -> None:
         self.tree = tree
         self._paths = paths
@@ -82,6 +84,7 @@ class Selection:
         self._filters = filters or Filters()
         self._whole = whole
         self._order = order
+        self._addresses = addresses
         self._places: tuple[Place, ...] | None = None
         self._seen = _Seen()
         self._on_lustre = _OnLustre(tree)
@@ -89,6 +92,8 @@ class Selection:
         """List entries that do not exist."""
         self.outside = Unusable()
         """List entries that are not on Lustre."""
+        if listed is not None and addresses is not None:
+            self._listed = mapped_list(listed, addresses, self.outside.add)
 
     async def resolve(self) -> tuple[Place, ...]:
         """Find the places that `paths` mean, without duplicates and nested ones. May be called at any time.
@@ -97,8 +102,9 @@ class Selection:
         """
         if self._places is None:
             places: list[Place] = []
-            for start in range(0, len(self._paths), _RESOLVE_AT_ONCE):
-                some = self._paths[start : start + _RESOLVE_AT_ONCE]
+            paths = self._paths if self._addresses is None else await mapped(self._paths, self._addresses)
+            for start in range(0, len(paths), _RESOLVE_AT_ONCE):
+                some = paths[start : start + _RESOLVE_AT_ONCE]
                 found = await asyncio.gather(*map(self.tree.resolve, some))
                 places += [_usable(path, place) for path, place in zip(some, found, strict=True)]
             for place in places:
