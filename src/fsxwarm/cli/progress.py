@@ -178,7 +178,7 @@ def line_of(now: Snapshot) -> str:
         return f"scanning: {format_count(now.found.files, 'file')}, {format_size(now.found.bytes)} found"
     parts = [
         f"{percent(now.share)} of {format_size(now.found.bytes)}, {_of(now)} files",
-        _rates(now),
+        _rates(now) + _limit(now),
         _flight(now),
         *_trouble(now),
     ]
@@ -213,7 +213,8 @@ def _details(now: Snapshot) -> list[Text]:
     lines.append(scan)
     if now.asked:
         left = "time left unknown" if now.eta is None else f"{format_duration(now.eta)} left"
-        lines.append(f"FSx    {_flight(now)}, for {format_duration(now.restore_seconds)}; {left}")
+        lines.append(f"time   {format_duration(now.restore_seconds)}, {left}{_limit(now)}")
+        lines.append(f"FSx    {_flight(now)}")
     if len(now.lanes) > 1:
         lanes = ", ".join(f"MDT{lane.mdt} {lane.in_flight}/{lane.window}" for lane in now.lanes[:_LANES_SHOWN])
         more = len(now.lanes) - _LANES_SHOWN
@@ -231,9 +232,11 @@ def _flight(now: Snapshot) -> str:
     if not now.asked:
         return ""
     text = f"{now.in_flight:,} in flight, window {now.window:,}"
-    if now.watched:
-        text += f", {now.watched:,} of others watched"
-    return text if now.limit == "unknown" else f"{text}, limit is {now.limit}"
+    return f"{text}, {now.watched:,} more by others" if now.watched else text
+
+
+def _limit(now: Snapshot) -> str:
+    return "" if now.limit == "unknown" else f"; the limit is {now.limit}"
 
 
 def _rates(now: Snapshot) -> str:
