@@ -18,7 +18,7 @@ class Settings:
     """The lfs program: a name to be found in PATH, or a path."""
 
     mounts: str = "/proc/self/mounts"
-    """The mount table."""
+    """A mount table to be read after the machine's own: how a simulated FSx makes itself known."""
 
     lfs_parallel: int = 8
     """lfs processes at a time."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+OWN_TABLE: Final = "/proc/self/mounts"
 _ESCAPED: Final = re.compile(rb"\\([0-3][0-7]{2})")
 
 
@@ -46,7 +47,11 @@ def mount_of(mounts: list[Mount], path: bytes) -> Mount | None:
 
 
 def read_mounts(table: str) -> list[Mount]:
-    """Read the mount table in file `table`; none that can be read is an empty one."""
+    """Read this machine's mounts, and after them those that the file `table` adds; what cannot be read adds none."""
+    return [mount for file in dict.fromkeys((OWN_TABLE, table)) for mount in _read(file)]
+
+
+def _read(table: str) -> list[Mount]:
     try:
         return parse_mounts(Path(table).read_bytes())
     except OSError:
