@@ -54,7 +54,7 @@ def test_a_thousand_jobs_over_the_same_files_ask_for_each_file_once(tmp_path: Pa
         stage = Stage(tmp_path, agents=200)
         stage.fill(2000)
         async with stage.service() as service:
-            people = [request(identity=ANN if n % 2 else BOB, priority=n % 50) for n in range(100)]
+            people = [request(identity=ANN if n % 2 else BOB, priority=n % 50) for n in range(1000)]
             jobs = await asyncio.gather(*(service.submit(each) for each in people))
             views = [await ended(service, job.id) for job in jobs]
         assert stage.world.counts["items"] == 2000
@@ -166,7 +166,7 @@ def test_priority_can_be_changed_on_the_way(tmp_path: Path) -> None:
 def test_failures_are_kept_with_why(tmp_path: Path) -> None:
     async def go() -> None:
         bad: set[Node] = set()
-        stage = Stage(tmp_path, Faults(restores=files(lambda node: node in bad, Fault.FAILS)))
+        stage = Stage(tmp_path, Faults(restore=[files(lambda node: node in bad, Fault.OBJECT_MISSING)]))
         stage.fill(50)
         bad |= {stage.names.file(path).node for path in stage.paths[:3]}
         async with stage.service() as service:

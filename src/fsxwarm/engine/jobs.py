@@ -294,6 +294,7 @@ class Jobs:
 
     def walk_ended(self, walk: Walk) -> None:
         """See `shared.Hears`."""
+        self._check_ready(walk)
         for tracked in self._of(walk):
             kind, counters = tracked.job.request.kind, tracked.counters()
             phase = Phase.RESTING if kind is JobKind.KEEP_WARM else Phase.DONE
@@ -356,12 +357,15 @@ class Jobs:
     def turned(self) -> None:
         """See `shared.Hears`: tell of jobs that have become ready."""
         for walk in self.warming.walks.values():
-            for job in list(walk.jobs.values()):
-                share = job.request.options.ready
-                if share is not None and walk.progress.ready(share) and not self._jobs[job.id].job.ready:
-                    self._change(self._jobs[job.id], ready=True)
-                    self._tell("job_ready", job.id)
-                    self._wake(job.id)
+            self._check_ready(walk)
+
+    def _check_ready(self, walk: Walk) -> None:
+        for job in list(walk.jobs.values()):
+            share = job.request.options.ready
+            if share is not None and walk.progress.ready(share) and not self._jobs[job.id].job.ready:
+                self._change(self._jobs[job.id], ready=True)
+                self._tell("job_ready", job.id)
+                self._wake(job.id)
 
 
 def _check(request: JobRequest) -> None:

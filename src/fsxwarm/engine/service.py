@@ -57,7 +57,7 @@ class Service:
         self._hsm = hsm
         self._access = access
         self._store = store
-        self._plan = plan
+        self.plan = plan
         self._wall = wall
         self._started = wall()
         self._draining = False
@@ -79,9 +79,9 @@ class Service:
             self._tell,
             self._waiters.wake,
             self._wall,
-            self._plan.limits.failures_each,
+            self.plan.limits.failures_each,
         )
-        self._warming = SharedWarming(self._tree, self._hsm, self._access, self._plan, self._store.files, self._jobs)
+        self._warming = SharedWarming(self._tree, self._hsm, self._access, self.plan, self._store.files, self._jobs)
         self._jobs.warming = self._warming
         self._keeper = Keeper(self._tree, self._hsm, self._protection, self._restored_lately, self._made_room)
         self._inventory = Inventory(
@@ -90,7 +90,7 @@ class Service:
         for path, text in saved.scans.items():
             self._inventory.load(path, text)
         await self._jobs.resume(saved.jobs)
-        await self._jobs.keep_warm(self._plan.keep_warm)
+        await self._jobs.keep_warm(self.plan.keep_warm)
         self.periodic = self._errands()
         for work in (self._warming.run(), self.periodic.run(), self._jobs.run_releases(), self._scan()):
             self._background.append(asyncio.create_task(work))
@@ -241,7 +241,7 @@ class Service:
 
     async def reconfigure(self, plan: ServicePlan) -> None:
         """Go by another plan from now on; the policy of warming holds from the next start on."""
-        self._plan = plan
+        self.plan = plan
         self._warming.plan = replace(plan, policy=self._warming.plan.policy)
         await self._jobs.keep_warm(plan.keep_warm)
 
@@ -256,7 +256,7 @@ class Service:
         periodic.add("storing", _FLUSH_EVERY, self._flush)
         periodic.add("measuring free space", _MEASURE_EVERY, self._warming.measure)
         periodic.add("keeping warm", _LOOK_EVERY, self._rounds)
-        periodic.add("making room", self._plan.make_room_every, lambda: self._keeper.look(self._plan.make_room))
+        periodic.add("making room", self.plan.make_room_every, lambda: self._keeper.look(self.plan.make_room))
         periodic.add("expiring", _EXPIRE_EVERY, self._expire)
         return periodic
 
@@ -271,26 +271,28 @@ class Service:
 
     async def _expire(self) -> None:
         await self._journal.flush()
-        self._jobs.forget(await self._store.expire(self._wall(), self._plan.limits))
+        limits = self.plan.limits
+        limits = replace(limits, restored_age=max(limits.restored_age, self.plan.rest_after_restore))
+        self._jobs.forget(await self._store.expire(self._wall(), limits))
 
     async def _scan(self) -> None:
         """Take stock of one association after another."""
         while True:
-            for path in self._plan.inventory:
-                if self._inventory.is_due(path, self._plan.inventory_every):
+            for path in self.plan.inventory:
+                if self._inventory.is_due(path, self.plan.inventory_every):
                     await self._attempt(path)
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _attempt(self, path: bytes) -> None:
         try:
-            await self._inventory.scan(path, self._plan.inventory_rate)
+            await self._inventory.scan(path, self.plan.inventory_rate)
         except FsxwarmError as error:
             self._tell("trouble", data={"what": "inventory", "path": path, "message": error.message})
             await asyncio.sleep(_MEASURE_EVERY)
 
     async def _restored_lately(self) -> Restored:
         lately = list(self._journal.unsaved_restores)
-        return Restored(await self._store.restored_since(self._wall() - self._plan.rest_after_restore), lately)
+        return Restored(await self._store.restored_since(self._wall() - self.plan.rest_after_restore), lately)
 
     def _made_room(self, marks: Marks, released: Released, room: Room) -> None:
         name = "would_make_room" if marks.dry_run else "made_room"
