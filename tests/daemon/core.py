@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
-from fsxwarm.engine.service import Health
+from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.entry import Trouble

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
-from fsxwarm.engine.service import Health
+from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model import job as model

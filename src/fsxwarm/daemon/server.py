@@ -27,6 +27,8 @@ _HEAD: Final = 64 << 10
 """Bytes of a request's first line: a path in it may be percent-encoded."""
 _MOST_PARAMETERS: Final = 20
 _BACKLOG: Final = 1024
+_LINGER: Final = 2.0
+"""Seconds in which what is left of a refused request is read and dropped, so that its sender gets to see the answer."""
 _OF_HTTP: Final = {413: Kind.TOO_LARGE, 404: Kind.USAGE}
 _LOG: Final = structlog.get_logger("fsxwarm.daemon")
 _PROTOCOL: Final = logging.getLogger("fsxwarm.daemon.http")
@@ -50,7 +52,8 @@ class Server:
         self._app.router.add_get("/v1/openapi.json", self._openapi)
         self._runner = web.AppRunner(
             self._app, handle_signals=False, access_log=None, handler_cancellation=True, auto_decompress=False,
-            logger=_PROTOCOL, keepalive_timeout=limits.patience, max_line_size=_HEAD, lingering_time=0, shutdown_timeout=1.0,
+            logger=_PROTOCOL, keepalive_timeout=limits.patience,
+            max_line_size=_HEAD, lingering_time=_LINGER, shutdown_timeout=1.0,
         )  # fmt: skip
         self.gate = Gate(circle, limits, self._inner)
         self._servers: list[asyncio.Server] = []

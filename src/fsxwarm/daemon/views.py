@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from fsxwarm import __version__
 from fsxwarm.client import wire
-from fsxwarm.engine.service import Health
+from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.model.job import Counters, Failure, JobView
 from fsxwarm.model.lease import Lease

@@ -31,8 +31,9 @@ _LET_THROUGH: Final = ("PATH", "LANG", "TZ", "FSXWARM_SYSTEM_CALLS")
 class LustreAccess:
     """See `fsxwarm.ports.access.Access`. `tree` and `hsm` are our own, used for our own user; they stay the caller's.
 
-    Unless we are root nobody else's rights can be taken on, and PermissionError says so. `idle` is in seconds: how long a
-    user's helpers are kept after their last use. Helpers take a user's rights on themselves, and then cannot be traced or read by that user.
+    Unless we are root nobody else's rights can be taken on, and PermissionError says so. `idle` is in seconds: how long
+    a user's helpers are kept after their last use. Helpers take a user's rights on themselves, and then cannot be
+    traced or read by that user.
     """
 
     def __init__(
