@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +205,35 @@ def test_bad_options_are_one_clear_line(site: Site, options: list[str], word: st
     assert word in done.err
     assert len(done.err.splitlines()) == 1
     assert all(site.released(path) for path in site.files)
+
+
+def test_a_terminal_gets_bars_and_is_left_clean(site: Site) -> None:
+    site.fsx.control("coordinator", seconds=2.0)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "fsxwarm", "preload", site.data]
+    variables = site.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=theirs) as child:
+        os.close(theirs)
+        drawn = b""
+        with suppress(OSError):  # how a terminal says that its last user has gone
+            while data := os.read(ours, 4096):
+                drawn += data
+        os.close(ours)
+        assert child.wait(timeout=60) == 0
+    text = drawn.decode()
+    assert "bytes" in text
+    assert "12 in flight" in text
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1, "the cursor is shown again"
+
+
+def test_a_log_gets_lines(site: Site) -> None:
+    site.fsx.control("coordinator", seconds=7.0)
+    done = site.fsxwarm("preload", site.data)
+    assert done.status == 0
+    assert "0 of 12 files" in done.err
+    assert "\x1b" not in done.err
+    site.fsx.control("flags", paths=[str(path) for path in site.files], flags=0x0D)
+    assert site.fsxwarm("preload", site.data, "--progress", "none").err == ""
 
 
 def test_help_explains_every_option(site: Site) -> None:

@@ -212,8 +212,7 @@ def _details(now: Snapshot) -> list[Text]:
     scan += f"{format_count(now.found.files, 'file')}, {now.already:,} of them resident already"
     lines.append(scan)
     if now.asked:
-        left = "time left unknown" if now.eta is None else f"{format_duration(now.eta)} left"
-        lines.append(f"time   {format_duration(now.restore_seconds)}, {left}{_limit(now)}")
+        lines.append(f"time   {format_duration(now.restore_seconds)}, {_left(now)}{_limit(now)}")
         lines.append(f"FSx    {_flight(now)}")
     if len(now.lanes) > 1:
         lanes = ", ".join(f"MDT{lane.mdt} {lane.in_flight}/{lane.window}" for lane in now.lanes[:_LANES_SHOWN])
@@ -235,6 +234,12 @@ def _flight(now: Snapshot) -> str:
     return f"{text}, {now.watched:,} more by others" if now.watched else text
 
 
+def _left(now: Snapshot) -> str:
+    if now.eta is None:
+        return "time left unknown"
+    return "nearly done" if now.eta < 1 else f"{format_duration(now.eta)} left"
+
+
 def _limit(now: Snapshot) -> str:
     return "" if now.limit == "unknown" else f"; the limit is {now.limit}"
 
@@ -242,8 +247,7 @@ def _limit(now: Snapshot) -> str:
 def _rates(now: Snapshot) -> str:
     if not now.asked:
         return ""
-    text = f"{now.files_rate:,.0f} files/s, {format_rate(now.bytes_rate)}"
-    return text if now.eta is None else f"{text}, {format_duration(now.eta)} left"
+    return f"{now.files_rate:,.0f} files/s, {format_rate(now.bytes_rate)}, {_left(now)}"
 
 
 def _trouble(now: Snapshot) -> list[str]:

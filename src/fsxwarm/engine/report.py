@@ -65,6 +65,7 @@ class Report:
         self._lines = [_line({"schema": SCHEMA, **header, "shard": "1/1"})]
         self._full = asyncio.Event()
         self._ending = False
+        self._over = False
         self._writer: asyncio.Task[None] | None = None
         self.problem: str | None = None
 
@@ -102,10 +103,12 @@ class Report:
                 await asyncio.to_thread(self._draft.replace, self._target)
             except OSError as error:
                 self._give_up(error)
+        self._over = True
 
     async def discard(self) -> None:
-        """Leave no report."""
-        if self._writer is not None:
+        """Leave no report, unless it has been put in its place."""
+        if not self._over:
+            self._over = True
             await self._finish()
             self._remove()
 
