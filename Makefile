@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-lowest bench bench-window demo
+.PHONY: crash help setup check test test-lowest bench bench-window demo
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-lowest: ## The test suite with the oldest versions that pyproject.toml allo
 	$(VENV)-lowest/bin/pip install --quiet --upgrade 'pip>=25.1' uv
 	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable . --group test
 	$(VENV)-lowest/bin/pytest -n auto -m 'not slow'
+
+crash: setup ## Kill the daemon's core 200 times over a simulated FSx
+	$(BIN)/python tests/crash/run.py
 
 bench: setup ## Measure: processes, memory, speed, time against the lower bound
 	$(BIN)/python tests/bench/run.py
