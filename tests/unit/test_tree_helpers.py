@@ -35,7 +35,7 @@ def stuck(wrapped):
 
 os.open, os.lstat = stuck(os.open), stuck(os.lstat)
 helper = importlib.machinery.SourceFileLoader("helper", {PROGRAM!r}).load_module()
-helper.Helper(0, 1, float(sys.argv[1])).serve()
+helper.main()
 """
 """A helper for which the kernel never answers about some names, and for which others are deadly."""
 
@@ -310,6 +310,26 @@ async def test_waiting_work_ends_when_too_many_hang(root: Path, stuck: str) -> N
     await until(lambda: tree.abandoned == 0)
     await tree.close()
     assert not any(map(alive, spared))
+
+
+async def test_a_walk_ends_when_too_many_hang(root: Path, stuck: str) -> None:
+    for number in range(40):
+        touch(root / f"d{number:02}{'-STUCK' if number in {3, 20} else ''}" / "f")
+    spared: list[int] = []
+    tree = HelperTree(program=stuck, deadline=0.4, max_abandoned=1, helpers=1, kill=lambda pid, _: spared.append(pid))
+    walking = tree.walk(await place(tree, root), ALL, whole=True)
+    while not (await anext(walking)).troubles:
+        pass
+    await until(lambda: tree.abandoned == 1)
+    with pytest.raises(FsxwarmError) as caught:
+        [_ async for _ in walking]
+    assert caught.value.kind is Kind.HUNG
+    signal_all(tree, signal.SIGKILL)
+    for pid in spared:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    await until(lambda: tree.abandoned == 0)
+    await tree.close()
 
 
 async def test_a_slow_consumer_stops_the_walk(root: Path) -> None:

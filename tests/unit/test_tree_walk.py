@@ -276,6 +276,25 @@ async def test_another_user_s_rights_apply() -> None:
             await tree.close()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can take another user's rights")
+async def test_with_another_user_s_rights_a_file_he_may_not_read_is_not_named() -> None:
+    tree = HelperTree(rights=Rights(65534, 65534))
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
+        root = Path(top)
+        os.chmod(top, 0o755)  # noqa: PTH101, S103 - others must reach it; no call of pathlib in a coroutine
+        sparse(root / "his").chmod(0o644)
+        sparse(root / "secret").chmod(0o600)
+        secret = os.fsencode(root / "secret")
+        try:
+            walked = await walk(tree, root)
+            looked_up = await listed(tree, [os.fsencode(root / "his"), secret])
+            for batches in (walked, looked_up):
+                assert [entry.path for entry in entries(batches)] == [os.fsencode(root / "his")]
+                assert [(trouble.path, trouble.errno) for trouble in troubles(batches)] == [(secret, errno.EACCES)]
+        finally:
+            await tree.close()
+
+
 async def test_a_list_keeps_its_order_and_one_batch_a_chunk(tree: HelperTree, tmp_path: Path) -> None:
     root = os.fsencode(tmp_path)
     for name in "cab":

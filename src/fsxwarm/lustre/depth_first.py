@@ -28,9 +28,13 @@ class DepthFirst:
         self._begun: set[_Folder] = set()
 
     async def parts(self) -> AsyncIterator[tuple[bytes, _Part]]:
-        """Give each folder's path below the root, with items, skipped and errno, part by part; none of an empty one."""
+        """Give each folder's path below the root, with items, skipped and errno, part by part; none of an empty one.
+
+        Raises what `Pool.ready` raises: a folder is only begun while there is somebody to read it.
+        """
         to_do: list[bytes | _Folder] = [b""]  # the next is the last
         while to_do:
+            await self._pool.ready()
             self._read_ahead(to_do, 0)
             folder = to_do.pop()
             if isinstance(folder, bytes):

@@ -65,7 +65,7 @@ class Helper:
             "stat": self._stat,
             "resolve": self._resolve,
         }
-        """What answers each kind of request, called with (job, mark, …): it moves `mark[0]` as it gets on, and sends."""
+        """What answers each kind of request, called with (job, mark, …): it moves `mark[0]` on, and sends."""
 
     def serve(self) -> NoReturn:
         """Read requests until the other side is gone."""
@@ -374,11 +374,12 @@ def give_up(args: threading.ExceptHookArgs) -> None:
 
 
 def main(kind: type[Helper] = Helper) -> NoReturn:
-    """Serve the process that started us: `helper.py BEAT [UID GID [GROUP…]]`."""
+    """Serve the process that started us: `helper.py BEAT [UID GID [GROUP…]]`; with somebody's rights, guarded."""
     threading.excepthook = give_up
-    if sys.argv[2:]:
-        take_rights(*map(int, sys.argv[2:]))
-    kind(0, 1, float(sys.argv[1])).serve()
+    rights = [int(number) for number in sys.argv[2:]]
+    if rights:
+        take_rights(*rights)
+    kind(0, 1, float(sys.argv[1]), guarded=bool(rights)).serve()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ _BEATS: Final = 4
 """Signs of life of a helper within one deadline. Missing three it is held up as a whole: no call is to blame."""
 
 _GRACE: Final = 2.0
-"""Seconds that a helper gets to die; no more than the deadline."""
+"""Seconds that a helper gets to die."""
 
 
 class Rights(NamedTuple):
@@ -60,7 +60,6 @@ class Pool:
         self.helpers = helpers
         self._most_lookups = lookups
         self._deadline = deadline
-        self._grace = min(_GRACE, deadline)
         self._max_abandoned = max_abandoned
         self._rights = rights
         self._environ = environ
@@ -244,7 +243,7 @@ class Pool:
         with suppress(ProcessLookupError):
             self._kill(worker.pid, signal.SIGKILL)
         try:
-            async with asyncio.timeout(self._grace):
+            async with asyncio.timeout(_GRACE):
                 await worker.ended.wait()
         except TimeoutError:
             self._abandoned.add(worker)

@@ -94,7 +94,6 @@ class HelperTree:
     async def walk(self, root: Place, filters: Filters, *, whole: bool = False) -> AsyncIterator[Batch]:
         """See the port."""
         options = (root.dev, compile_globs(filters.include), compile_globs(filters.exclude), whole)
-        await self._pool.ready()
         walk = DepthFirst(self._pool, root.path, options)
         try:
             async for inside, (items, skipped, errno) in walk.parts():
