@@ -17,14 +17,15 @@ from fsxwarm.config import Settings
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.lustre.backend import ChosenHsm
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import read_mounts
+from fsxwarm.lustre.native import NativeHsm
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.association import parse_source
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.ports.cloud import Cloud
-from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.restore_log import RestoreLog
 from fsxwarm.ports.tree import Tree
 
@@ -46,7 +47,7 @@ class App:
 
     settings: Settings
     tree: Tree
-    hsm: Hsm
+    hsm: ChosenHsm
     aws: Aws
 
     def lustre_mounts(self) -> list[bytes]:
@@ -93,7 +94,9 @@ async def _run(settings: Settings, work: Callable[[App], Awaitable[T]], say: Cal
 
 
 async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:
-    hsm = LfsHsm(Children(settings.lfs, os.environ, parallel=settings.lfs_parallel, deadline=settings.call_deadline))
+    lfs = LfsHsm(Children(settings.lfs, os.environ, parallel=settings.lfs_parallel, deadline=settings.call_deadline))
+    native = NativeHsm(lfs, settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
+    hsm = ChosenHsm(settings.backend, native, lfs, settings.mounts)
     tree = HelperTree(mounts=settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
     try:
         return await work(App(settings, tree, hsm, open_aws(settings, say)))

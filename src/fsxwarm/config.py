@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Final
 
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.units import Amount, parse_amount, parse_duration
 
 
+class Backend(StrEnum):
+    """How Lustre's HSM is spoken to."""
+
+    AUTO = "auto"
+    """Natively where that works, else by `lfs`."""
+    NATIVE = "native"
+    LFS = "lfs"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one run. Each field can be overridden by a variable `FSXWARM_<FIELD>` of the environment."""
+
+    backend: Backend = Backend.AUTO
+    """Lustre's own calls without a process (native), the lfs program (lfs), or the former where it works (auto)."""
 
     lfs: str = "lfs"
     """The lfs program: a name to be found in PATH, or a path."""
@@ -97,7 +110,15 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _backend(text: str) -> Backend:
+    try:
+        return Backend(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is none of {', '.join(Backend)}") from None
+
+
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "Backend": _backend,
     "str": str,
     "int": _count,
     "float": _seconds,

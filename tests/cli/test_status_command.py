@@ -96,7 +96,7 @@ def test_patterns_choose(site: Site) -> None:
 
 
 def test_without_lfs_it_says_so(site: Site) -> None:
-    done = site.fsxwarm("status", site.data, FSXWARM_LFS="/nowhere/lfs")
+    done = site.fsxwarm("status", site.data, FSXWARM_BACKEND="lfs", FSXWARM_LFS="/nowhere/lfs")
     assert done.status == 5
     assert done.err.count("\n") == 1
     assert "lustre-client" in done.err
