@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -78,7 +79,7 @@ def run_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callab
     SIGINT and SIGTERM cancel it: it may handle the cancellation and return, or let it pass, which raises
     FsxwarmError INTERRUPTED.
     """
-    _use_pidfd()
+    use_pidfd()
     return asyncio.run(_run(settings, work, say))
 
 
@@ -94,18 +95,25 @@ async def _run(settings: Settings, work: Callable[[App], Awaitable[T]], say: Cal
 
 
 async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:
+    async with open_app(settings, say) as app:
+        return await work(app)
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[App]:
+    """Wire an app; close it at the end, whatever happens. What hangs in the kernel is left to it."""
     lfs = LfsHsm(Children(settings.lfs, os.environ, parallel=settings.lfs_parallel, deadline=settings.call_deadline))
     native = NativeHsm(lfs, settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
     hsm = ChosenHsm(settings.backend, native, lfs, settings.mounts)
     tree = HelperTree(mounts=settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
     try:
-        return await work(App(settings, tree, hsm, open_aws(settings, say)))
+        yield App(settings, tree, hsm, open_aws(settings, say))
     finally:
         await hsm.close()
         await tree.close()
 
 
-def _use_pidfd() -> None:
+def use_pidfd() -> None:
     """Watch children through pidfds, which 3.12 does by itself: four times faster than a thread a child."""
     if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
         try:

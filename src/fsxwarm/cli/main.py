@@ -12,6 +12,8 @@ import typer
 
 from fsxwarm import __version__
 from fsxwarm.cli.associations import associations
+from fsxwarm.cli.config import config
+from fsxwarm.cli.daemon import daemon
 from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.output import complain
 from fsxwarm.cli.pin import pin, unpin
@@ -56,6 +58,8 @@ app.command()(pin)
 app.command()(unpin)
 app.command()(associations)
 app.command()(doctor)
+app.command()(daemon)
+app.add_typer(config, name="config")
 app.command()(sim)
 
 

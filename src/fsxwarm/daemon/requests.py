@@ -99,11 +99,12 @@ class JobWish(_Body):
     label: _Word = ""
     slurm_job_id: _Word = ""
 
-    def to_model(self, identity: Identity) -> JobRequest:
+    def to_model(self, identity: Identity, *, admin: bool) -> JobRequest:
         """As the engine has it, for whom the kernel named."""
         return JobRequest(
             kind=Kind(self.kind),
             identity=identity,
+            admin=admin,
             paths=tuple(map(_bytes, self.paths)),
             files=tuple(map(_bytes, self.files)),
             include=tuple(self.include),

@@ -1,0 +1,65 @@
+"""The daemon's log: JSON for journald, lines for people on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final, TextIO
+
+import structlog
+
+_LONGEST: Final = 2000
+"""Characters of one value: a path may be as long as it likes, a line of the log may not."""
+_SECRET: Final = ("secret", "token", "password", "credential", "authorization", "access_key")
+_HIDDEN: Final = "(hidden)"
+
+Fields = MutableMapping[str, Any]
+
+
+def set_up(stream: TextIO = sys.stderr) -> None:
+    """Log to `stream` from now on, warnings of libraries included."""
+    people = stream.isatty()
+    processors: list[Any] = [
+        structlog.processors.add_log_level,
+        structlog.processors.format_exc_info,
+        bounded,
+    ]
+    if people:
+        processors += [structlog.processors.TimeStamper("%H:%M:%S", utc=False), structlog.dev.ConsoleRenderer()]
+    else:
+        processors += [structlog.processors.TimeStamper("iso"), structlog.processors.JSONRenderer(sort_keys=False)]
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[_Through()], force=True)
+
+
+def bounded(_logger: object, _method: str, fields: Fields) -> Fields:
+    """Cut what is long, hide what is secret, and escape what a terminal would obey."""
+    return {key: _HIDDEN if _is_secret(key) else _plain(value) for key, value in fields.items()}
+
+
+def _is_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _SECRET)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bool | int | float | None):
+        return value
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+class _Through(logging.Handler):
+    """Hands the libraries' records on to the daemon's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = structlog.get_logger(record.name)
+        error = record.exc_info[1] if record.exc_info else None
+        log.log(record.levelno, record.getMessage(), **({"error": repr(error)} if error is not None else {}))

@@ -1,0 +1,166 @@
+"""The daemon's life: start, ready, configuration anew, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import Final
+
+import structlog
+
+from fsxwarm import __version__, configfile
+from fsxwarm.app import use_pidfd
+from fsxwarm.configfile import Config
+from fsxwarm.daemon import listening, wiring
+from fsxwarm.daemon.api import Api
+from fsxwarm.daemon.logs import set_up
+from fsxwarm.daemon.notify import Notifier
+from fsxwarm.daemon.server import Server
+from fsxwarm.engine.service import Service
+from fsxwarm.errors import Exit, FsxwarmError
+
+_DRAINED_WITHIN: Final = 4.0
+"""Seconds that storing what is under way may take."""
+_GONE_WITHIN: Final = 8.0
+"""Seconds after which the process ends, whatever still hangs in the kernel: systemd would kill it a little later."""
+_TOLD_EVERY: Final = 15.0
+_LOG: Final = structlog.get_logger("fsxwarm.daemon")
+
+
+def run(config: Config, path: str | None, environ: Mapping[str, str]) -> Exit:
+    """Run the daemon until SIGTERM or SIGINT. `path` is the configuration that SIGHUP reads anew, as `load` takes it.
+
+    Raises FsxwarmError where it cannot start, and what has broken where it cannot go on.
+    """
+    set_up()
+    use_pidfd()
+    _raise_limit()
+    asyncio.run(Daemon(config, path, environ).run())
+    return Exit.DONE
+
+
+class Daemon:
+    """One life of it."""
+
+    def __init__(self, config: Config, path: str | None, environ: Mapping[str, str]) -> None:
+        self._config = config
+        self._path = path
+        self._environ = environ
+        self._notifier = Notifier(environ, os.getpid())
+        self._stop = asyncio.Event()
+        self._reloads: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Start, serve, stop."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        async with AsyncExitStack() as stack:
+            circle = wiring.circle_of(self._config)
+            sock = self._listen(stack, circle.users)
+            core = await stack.enter_async_context(wiring.open_core(self._config, self._environ))
+            api = Api(core.service, core.resolve, wiring.quota_of(self._config))
+            limits = self._config.limits
+            server = Server(api, circle, wiring.gate_limits_of(self._config), limits.request_size)
+            await server.start(sock)
+            stack.push_async_callback(server.close)
+            loop.add_signal_handler(signal.SIGHUP, self._begin_reload, core.service, api, server)
+            beside = [asyncio.create_task(self._notifier.live()), asyncio.create_task(self._tell(core.service))]
+            self._notifier.ready("ready")
+            _LOG.info("ready", version=__version__, socket=self._config.daemon.socket, uid=os.geteuid())
+            try:
+                await self._until_the_end(core.service)
+            finally:
+                for task in beside:
+                    task.cancel()
+                await self._wind_up(core.service)
+
+    def _listen(self, stack: AsyncExitStack, users: int | None) -> socket.socket:
+        passed = listening.from_systemd(self._environ, os.getpid())
+        if passed is not None:
+            return passed
+        path = self._config.daemon.socket
+        sock = listening.bind(path, users)
+        stack.callback(listening.remove, path)
+        return sock
+
+    async def _until_the_end(self, service: Service) -> None:
+        stopped = asyncio.create_task(self._stop.wait())
+        broken = asyncio.create_task(service.run())
+        await asyncio.wait({stopped, broken}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if broken.done():
+            broken.result()
+        broken.cancel()
+
+    async def _wind_up(self, service: Service) -> None:
+        """Store what is under way and answer those who wait; then nothing may hold the process for long."""
+        _LOG.info("stopping")
+        self._notifier.stopping()
+        last = threading.Timer(_GONE_WITHIN, _leave)
+        last.daemon = True
+        last.start()
+        try:
+            async with asyncio.timeout(_DRAINED_WITHIN):
+                await service.drain()
+        except TimeoutError:
+            _LOG.warning("what is under way could not be stored in time: the next start walks again")
+
+    # ---- the configuration anew --------------------------------------------------------------------------------
+
+    def _begin_reload(self, service: Service, api: Api, server: Server) -> None:
+        task = asyncio.get_running_loop().create_task(self._reload(service, api, server))
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+    async def _reload(self, service: Service, api: Api, server: Server) -> None:
+        """Take a new configuration on; a bad one changes nothing."""
+        self._notifier.reloading()
+        try:
+            config = await asyncio.to_thread(configfile.load, self._environ, self._path)
+            circle = await asyncio.to_thread(wiring.circle_of, config)
+        except FsxwarmError as error:
+            _LOG.error("the configuration is bad: going on with the old one", error=str(error))
+            self._notifier.ready(f"going on with the old configuration: {error.message}")
+            return
+        later = [name for name in ("daemon.socket", "daemon.state", "warming") if _differs(config, self._config, name)]
+        await service.reconfigure(wiring.plan_of(config, service.plan.policy))
+        api.quota = wiring.quota_of(config)
+        server.gate.circle, server.gate.limits = circle, wiring.gate_limits_of(config)
+        server.request_size = config.limits.request_size
+        self._config = config
+        _LOG.info("configuration read anew", **({"after_restart": ", ".join(later)} if later else {}))
+        self._notifier.ready("ready")
+
+    async def _tell(self, service: Service) -> None:
+        """Keep the line in `systemctl status` true."""
+        while True:
+            await asyncio.sleep(_TOLD_EVERY)
+            health = service.health()
+            jobs = ", ".join(f"{count:,} {phase}" for phase, count in sorted(health.jobs.items())) or "none"
+            problem = f"; {health.problems[0]}" if health.problems else ""
+            self._notifier.status(f"jobs: {jobs}{problem}")
+
+
+def _differs(one: Config, other: Config, name: str) -> bool:
+    for part in name.split("."):
+        one, other = getattr(one, part), getattr(other, part)
+    return one != other
+
+
+def _leave() -> None:
+    os._exit(Exit.DONE)
+
+
+def _raise_limit() -> None:
+    """As many open files as we may have: each client is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
