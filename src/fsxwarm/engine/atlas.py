@@ -65,7 +65,7 @@ class Atlas:
         task = self._charts.get(mount.path)
         if task is None:
             task = self._charts[mount.path] = asyncio.create_task(self._survey(mount))
-        return await asyncio.shield(task)
+        return task.result() if task.done() else await asyncio.shield(task)
 
     async def links(self) -> list[Link]:
         """The links of all mounts that could be charted; CloudError if none could."""

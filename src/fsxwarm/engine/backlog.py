@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import IO, Final
 
-from fsxwarm.model.entry import Entry, Resident
-from fsxwarm.model.record import pack_all, unpack_all
+from fsxwarm.model.record import Item, pack_all, unpack_all
 
 _IN_MEMORY: Final = 50_000
 _CHUNK: Final = 2_000
@@ -23,8 +22,8 @@ class Backlog:
     """A queue of walk items, first in, first out, that never holds much memory."""
 
     def __init__(self, in_memory: int = _IN_MEMORY) -> None:
-        self._head: deque[Entry | Resident] = deque()
-        self._tail: list[Entry | Resident] = []
+        self._head: deque[Item] = deque()
+        self._tail: list[Item] = []
         self._limit = in_memory
         self._file: IO[bytes] | None = None
         self._chunks: deque[tuple[int, int]] = deque()
@@ -32,7 +31,7 @@ class Backlog:
     def __bool__(self) -> bool:
         return bool(self._head or self._chunks or self._tail)
 
-    def put(self, items: Sequence[Entry | Resident]) -> None:
+    def put(self, items: Sequence[Item]) -> None:
         """Append items. Disk is touched only when memory's share is full."""
         if not self._chunks and not self._tail and len(self._head) + len(items) <= self._limit:
             self._head.extend(items)
@@ -42,7 +41,7 @@ class Backlog:
             tail, self._tail = self._tail, []
             self._spill(tail)
 
-    def take(self, most: int) -> list[Entry | Resident]:
+    def take(self, most: int) -> list[Item]:
         """Remove and return up to `most` items from the front."""
         if not self._head:
             if self._chunks:
@@ -52,7 +51,7 @@ class Backlog:
                 self._tail = []
         return [self._head.popleft() for _ in range(min(most, len(self._head)))]
 
-    def _spill(self, items: list[Entry | Resident]) -> None:
+    def _spill(self, items: list[Item]) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="fsxwarm-backlog-")  # noqa: SIM115 - closed by close()
         data = pack_all(items)
@@ -60,7 +59,7 @@ class Backlog:
         self._file.write(data)
         self._chunks.append((start, len(data)))
 
-    def _unspill(self) -> list[Entry | Resident]:
+    def _unspill(self) -> list[Item]:
         if self._file is None:
             return []
         start, length = self._chunks.popleft()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from fsxwarm.engine.driver import Driver
-from fsxwarm.engine.intake import Intake
+from fsxwarm.engine.intake import Intake, Sieve
 from fsxwarm.engine.looking import Looker
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.space import Measure, measure_mount
@@ -62,10 +62,20 @@ class Wish:
 
 
 class Warmer:
-    """One run of warming over a selection. `progress` may be read at any time; `run` is called once."""
+    """One run of warming over a selection. `progress` may be read at any time; `run` is called once.
+
+    `sieve` finds out, before anything is asked for, what S3 cannot give.
+    """
 
     def __init__(
-        self, tree: Tree, hsm: Hsm, selection: Selection, policy: Policy, wish: Wish, listener: Listener
+        self,
+        tree: Tree,
+        hsm: Hsm,
+        selection: Selection,
+        policy: Policy,
+        wish: Wish,
+        listener: Listener,
+        sieve: Sieve | None = None,
     ) -> None:
         self._hsm = hsm
         self._selection = selection
@@ -74,7 +84,7 @@ class Warmer:
         self._now = asyncio.get_running_loop().time
         self._driver = Driver(tree, hsm, Warming(policy, self._now()), self._heard)
         self.progress = Progress(self._now())
-        self._intake = Intake(selection, self.progress, listener.trouble)
+        self._intake = Intake(selection, self.progress, listener.trouble, sieve=sieve)
         self.room: dict[int, Measure] = {}
         """The last measure of each file system, by st_dev."""
         self.short_of: Measure | None = None

@@ -8,6 +8,7 @@ from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.mdt import LaneId, lane_of
 from fsxwarm.model.messages import Look
+from fsxwarm.model.outcome import Reason
 
 
 class Phase(Enum):
@@ -50,12 +51,13 @@ class File:
     `due` is when to look again (`polls` counts the looks); `late` is when to ask what its restore is doing;
     `asked` is when we asked, or first saw that somebody had; `moved`/`moved_at` are the last progress seen;
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
-    has been asked for, or refused.
+    has been asked for, or refused. `barred` is why S3 cannot give it.
     """
 
     __slots__ = (
         "asked",
         "attempts",
+        "barred",
         "crowd",
         "cures",
         "due",
@@ -87,6 +89,7 @@ class File:
         self.flags: Flags | None = None
         self.looking: Look | None = None
         self.attempts = 0
+        self.barred: Reason | None = None
         self.cures = 0
         self.looks_failed = 0
         self.crowd = crowd

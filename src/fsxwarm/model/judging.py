@@ -76,6 +76,8 @@ class Judging:
             self._book.finish(file, Outcome.RESIDENT)
         elif sight.flags is not None and not sight.flags.restorable:
             self._book.finish(file, Outcome.BLOCKED, why_blocked(sight.flags))
+        elif file.barred is not None:
+            self._book.finish(file, Outcome.BLOCKED, file.barred)
         else:
             self._book.lane(file).cold.put(file)
 

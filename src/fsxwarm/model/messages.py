@@ -42,10 +42,14 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Files that a job wants, in the order in which it wants them."""
+    """Files that a job wants, in the order in which it wants them.
+
+    Those that are `barred` are blocked for that reason if they turn out to be released: S3 cannot give them.
+    """
 
     entries: Sequence[Entry]
     job: int = 0
+    barred: Mapping[Key, Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

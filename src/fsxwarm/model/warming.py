@@ -142,6 +142,7 @@ class Warming:
                 self._want(known, event.job)
                 continue
             file = book.add(entry, event.job, now)
+            file.barred = event.barred.get(entry.key)
             if entry.proves_resident:
                 book.finish(file, Outcome.RESIDENT)
             elif book.stopped is not None:

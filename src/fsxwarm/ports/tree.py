@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.entry import Entry, Key, Resident, Trouble
+from fsxwarm.model.outcome import Reason
 
 
 class Place(NamedTuple):
@@ -47,13 +48,15 @@ class Batch:
     """A part of a walk, in its order: files to look at, with runs of proven residents between them.
 
     `folder` is the folder that all of it lies in (for lists: empty). `skipped` counts what is no regular file
-    (symlinks, sockets, other file systems' folders); `troubles` names what could not be read.
+    (symlinks, sockets, other file systems' folders); `troubles` names what could not be read. `barred` are
+    files that S3 was found unable to give; no tree fills it in.
     """
 
     folder: bytes
     items: list[Entry | Resident] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     skipped: int = 0
+    barred: dict[Key, Reason] = field(default_factory=dict)
 
 
 class Tree(Protocol):
