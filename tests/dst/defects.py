@@ -228,14 +228,6 @@ DEFECTS: tuple[Defect, ...] = (
 """,
     ),
     Defect(
-        "hung call keeps its turn",
-        "fsxwarm.engine.driver",
-        """        if ended is not None:  # outside""",
-        """            if ended is not None:
-                await ended
-        if ended is not None:  # outside""",
-    ),
-    Defect(
         "somebody else's request cancelled",
         JUDGING,
         "curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel",

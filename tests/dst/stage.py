@@ -32,6 +32,8 @@ from fsxwarm.sim.world import World
 
 ENDS_WITHIN = 1.0
 """Seconds in which an interrupted command must have ended."""
+SPINS = 20_000
+"""Turns of the loop in which time must have passed."""
 
 
 @dataclass(slots=True)
@@ -50,10 +52,10 @@ def play(plan: Plan, *, story: bool = False) -> Played:
     """Play a plan and check it; with crashes and a quiet plan, hold it against the same one without them."""
     played = Played(plan)
     try:
-        vloop.run(_Stage(plan, played, story=story).play())
+        vloop.run(_Stage(plan, played, story=story).play(), spins=SPINS)
         if plan.quiet and any(command.crashes for command in plan.commands):
             calm = Played(plan)
-            vloop.run(_Stage(plan.without_crashes(), calm, story=False).play())
+            vloop.run(_Stage(plan.without_crashes(), calm, story=False).play(), spins=SPINS)
             _same(played, calm)
     except Exception as broken:  # noqa: BLE001 - whatever goes wrong is what the simulation looks for
         played.broken = broken

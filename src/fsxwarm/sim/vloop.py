@@ -31,10 +31,14 @@ class LivelockError(RuntimeError):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """See the module. `start` is what its clock shows first, in seconds."""
+    """See the module. `start` is what its clock shows first, in seconds.
 
-    def __init__(self, start: float = 0.0) -> None:
+    So many `spins` of the loop without any time passing are a livelock.
+    """
+
+    def __init__(self, start: float = 0.0, spins: int = _MOST_SPINS) -> None:
         self._now = start
+        self._most_spins = spins
         self._spins = 0
         super().__init__(_Selector(self._wait))
         self._clock_resolution = ulp(start)
@@ -72,14 +76,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._spins = 0
             return
         self._spins += 1
-        if self._spins > _MOST_SPINS:
+        if self._spins > self._most_spins:
             self._spins = 0
             raise LivelockError(f"no time passes at {self._now:g} s; busy: {_pending(self)}")
 
 
-def run(main: Coroutine[Any, Any, T], *, start: float = 0.0) -> T:
+def run(main: Coroutine[Any, Any, T], *, start: float = 0.0, spins: int = _MOST_SPINS) -> T:
     """Run a coroutine on a virtual loop to its end. Raises `DeadlockError` and `LivelockError`, naming the tasks."""
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(start)) as runner:
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(start, spins)) as runner:
         return runner.run(main)
 
 
