@@ -102,6 +102,15 @@ def test_names_are_kept_of_the_first_alone() -> None:
     assert run.warmer.progress.left_in_flight == Tally(), "what has failed is not in flight any more"
 
 
+def test_files_that_fail_do_not_make_the_others_wait() -> None:
+    """They were once taken for slow ones, and each look came later than the one before: hours instead of minutes."""
+    faults = Faults(restore=[share_of_files(0.5, Fault.OBJECT_MISSING)])
+    run = _warmed(dict.fromkeys(_names(2_000), COLD), faults=faults)
+    assert run.account.cold[Outcome.FAILED, Reason.RESTORE_FAILED].tally.files > 900
+    assert run.warmer.progress.ended is not None
+    assert run.warmer.progress.ended < 600.0
+
+
 def test_much_the_same_is_said_once_in_a_while() -> None:
     (seen,) = _warmed({b"/fsx/data/a": COLD}).seen[-1:]
     saying = Saying()

@@ -80,10 +80,11 @@ class Rounds:
             if resident:
                 self._pace.proved_by_stat(file.entry.size)
             return
-        if resident and self.by_stat(file):
+        if not resident:
+            return  # it may have failed: that says nothing of how long restores take
+        if self.by_stat(file):
             self._pace.missed_by_stat(file.entry.size)
-        if how is Look.STATE and file.polls == 1:
-            self._pace.first_look_was(file.entry.size, hit=resident)
+        self._pace.first_look_was(file.entry.size, hit=file.polls == 1)
 
     def make(
         self,
