@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: crash help setup check test test-lowest bench bench-window demo
+.PHONY: help setup check test test-lowest bench bench-window crash simulate simulate-defects demo
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,10 +30,18 @@ test-lowest: ## The test suite with the oldest versions that pyproject.toml allo
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/pip install --quiet --upgrade 'pip>=25.1' uv
 	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable . --group test
-	$(VENV)-lowest/bin/pytest -n auto -m 'not slow'
+	$(VENV)-lowest/bin/pytest -n auto tests/unit tests/cli tests/daemon tests/aws
 
 crash: setup ## Kill the daemon's core 200 times over a simulated FSx
 	$(BIN)/python tests/crash/run.py
+
+SEEDS ?= 10000
+
+simulate: setup ## Simulate hours of warming, seed after seed: all promises are kept (SEEDS=10000)
+	$(BIN)/python tests/dst/simulate.py --seeds $(SEEDS)
+
+simulate-defects: setup ## Show that the simulation can fail: each planted defect, and the first seed that catches it
+	$(BIN)/python tests/dst/defects.py
 
 bench: setup ## Measure: processes, memory, speed, time against the lower bound
 	$(BIN)/python tests/bench/run.py
