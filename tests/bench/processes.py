@@ -20,7 +20,7 @@ def main() -> bool:
     rows, kept = [], True
     for backend in ("lfs", "native"):
         status, calls, counters = _preload(backend)
-        per_thousand = calls["processes"] * 1000 / FILES
+        per_thousand = calls.get("processes", 0) * 1000 / FILES
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(calls.items()) if kind != "processes")
         rows.append([f"fsxwarm, {backend}", f"{counters['restored']:,}", f"{per_thousand:.1f}", kinds])
         kept &= status == 0 and counters["restored"] == FILES and per_thousand <= TARGET
