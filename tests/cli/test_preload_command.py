@@ -50,10 +50,10 @@ def test_json_is_one_object_and_nothing_else(site: Site) -> None:
 
 
 def test_progress_as_json_lines_goes_beside_it(site: Site) -> None:
-    site.fsx.control("coordinator", seconds=3.0)
-    done = site.fsxwarm("preload", site.data, "--json", "--progress", "json")
+    site.fsx.control("coordinator", seconds=600.0)
+    done = site.fsxwarm("preload", site.data, "--json", "--progress", "json", "--deadline", "3s")
     events = [json.loads(line) for line in done.err.splitlines()]
-    assert done.json["exit"] == 0
+    assert done.json["exit"] == 4
     assert events
     assert all(event["found"]["files"] == 12 for event in events if event["event"] == "progress")
 
@@ -208,9 +208,9 @@ def test_bad_options_are_one_clear_line(site: Site, options: list[str], word: st
 
 
 def test_a_terminal_gets_bars_and_is_left_clean(site: Site) -> None:
-    site.fsx.control("coordinator", seconds=2.0)
+    site.fsx.control("coordinator", seconds=600.0)
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "fsxwarm", "preload", site.data]
+    command = [sys.executable, "-m", "fsxwarm", "preload", site.data, "--deadline", "3s"]
     variables = site.environ | {"TERM": "xterm", "COLUMNS": "80"}
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=theirs) as child:
         os.close(theirs)
@@ -219,7 +219,7 @@ def test_a_terminal_gets_bars_and_is_left_clean(site: Site) -> None:
             while data := os.read(ours, 4096):
                 drawn += data
         os.close(ours)
-        assert child.wait(timeout=60) == 0
+        assert child.wait(timeout=60) == 4
     text = drawn.decode()
     assert "bytes" in text
     assert "12 in flight" in text
@@ -227,13 +227,12 @@ def test_a_terminal_gets_bars_and_is_left_clean(site: Site) -> None:
 
 
 def test_a_log_gets_lines(site: Site) -> None:
-    site.fsx.control("coordinator", seconds=7.0)
-    done = site.fsxwarm("preload", site.data)
-    assert done.status == 0
+    site.fsx.control("coordinator", seconds=600.0)
+    done = site.fsxwarm("preload", site.data, "--deadline", "7s")
+    assert done.status == 4
     assert "0 of 12 files" in done.err
     assert "\x1b" not in done.err
-    site.fsx.control("flags", paths=[str(path) for path in site.files], flags=0x0D)
-    assert site.fsxwarm("preload", site.data, "--progress", "none").err == ""
+    assert site.fsxwarm("preload", site.data, "--deadline", "7s", "--progress", "none").err == ""
 
 
 def test_help_explains_every_option(site: Site) -> None:
