@@ -127,36 +127,42 @@ DEFECTS: tuple[Defect, ...] = (
         ASKING,
         "room = lane.window.size - lane.at_fsx\n",
         "room = lane.window.size - lane.at_fsx + 1\n",
+        seed=9,
     ),
     Defect(
         "no action taken for success",
         "fsxwarm.model.diagnosis",
         "return Verdict.IDLE if sight.flags.restorable",
         "return Verdict.RESIDENT if sight.flags.restorable",
+        seed=19,
     ),
     Defect(
         "asked again without a look at the action",
         WARMING,
         "(lane.unseen if file.flags is None and not file.unreadable else lane.cold).put(file, ahead=True)",
         'self._book.move(file, Phase.READY)\n        file.fresh_until = float("inf")\n        lane.ready.append(file)',
+        seed=5,
     ),
     Defect(
         "asked without a look at the action",
         ASKING,
         "blind = [file for file in taken if file.unreadable]",
         "blind = taken",
+        seed=1,
     ),
     Defect(
         "asked by a stale look",
         JUDGING,
         "file.fresh_until = event.started + self._policy.fresh",
         "file.fresh_until = event.started + 60.0",
+        seed=19,
     ),
     Defect(
         "refused batch not split",
         ASKING,
         "file.crowd = 1 if first else max(1, min(file.crowd, len(request.files)) // 2)",
         "file.crowd = file.crowd if first else file.crowd",
+        seed=6,
     ),
     Defect(
         "whole batch failed after a refusal",
@@ -169,18 +175,24 @@ DEFECTS: tuple[Defect, ...] = (
                 self._refused_alone(file, request, now)
                 continue
 """,
+        seed=6,
     ),
     Defect(
         "hard link counted twice",
         "fsxwarm.engine.selection",
         "and not self._seen.add(item):",
         "and not self._seen.add(item) and item.nlink == 1:",
+        seed=5,
     ),
     Defect(
         "lost wake-up",
         "fsxwarm.model.rounds",
         "            age = now - file.asked\n            self.schedule",
-        "            age = now - file.asked\n            if age > 10.0:\n                return\n            self.schedule",
+        "            age = now - file.asked\n"
+        "            if age > 10.0:\n"
+        "                return\n"
+        "            self.schedule",
+        seed=34,
     ),
     Defect(
         "file forgotten after a failed look",
@@ -189,34 +201,45 @@ DEFECTS: tuple[Defect, ...] = (
             self._book.rounds.schedule(file, now + file.looks_failed)""",
         """        else:
             file.due = now + file.looks_failed""",
+        seed=39,
     ),
-    Defect("release without the dirty check", RELEASE, "if flags & Flags.DIRTY:", "if not flags:"),
+    Defect("release without the dirty check", RELEASE, "if flags & Flags.DIRTY:", "if not flags:", seed=9),
     Defect(
         "release without the restoring check",
         RELEASE,
         "actions = await self._looks.actions(paths)",
         "actions: list[Action | Trouble] = [Action()] * len(paths)",
+        seed=1,
     ),
     Defect(
         "release of pinned files",
         RELEASE,
         "return Reason.PINNED if flags & Flags.NORELEASE else None",
         "return None",
+        seed=19,
     ),
-    Defect("release without a look at the archive", RELEASE, "if not flags & Flags.ARCHIVED:", "if not flags & 15:"),
+    Defect(
+        "release without a look at the archive",
+        RELEASE,
+        "if not flags & Flags.ARCHIVED:",
+        "if not flags & 15:",
+        seed=19,
+    ),
     Defect(
         "counters kept over a restart",
         "fsxwarm.model.progress",
         "{outcome: Tally() for outcome in Outcome}",
         'globals().setdefault("KEPT", {outcome: Tally() for outcome in Outcome})',
+        seed=0,
     ),
     Defect(
         "settled twice",
         "fsxwarm.engine.warm",
         "                self.progress.finished(news)\n",
         "                self.progress.finished(news)\n                self.progress.finished(news)\n",
+        seed=0,
     ),
-    Defect("no pause after EAGAIN", ASKING, "                window.refused(now)\n", ""),
+    Defect("no pause after EAGAIN", ASKING, "                window.refused(now)\n", "", seed=38),
     Defect(
         "hung call asked again",
         ASKING,
@@ -226,18 +249,21 @@ DEFECTS: tuple[Defect, ...] = (
 """,
         """            self._book.back_to_queue(file)
 """,
+        seed=34,
     ),
     Defect(
         "somebody else's request cancelled",
         JUDGING,
         "curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel",
         "curable = self._policy.may_cancel",
+        seed=161,
     ),
     Defect(
         "asked for what somebody else has in flight",
         JUDGING,
         "if action is None or action.idle:\n            self._book.move(file, Phase.READY)",
         "if action is None or not action.running:\n            self._book.move(file, Phase.READY)",
+        seed=29,
     ),
     Defect(
         "file in backoff forgotten at a stop",
@@ -247,6 +273,7 @@ DEFECTS: tuple[Defect, ...] = (
         """            if file.phase is not Phase.BACKOFF:
                 self._book.finish(file, Outcome.CANCELLED, reason)
         self._book.clear_queues""",
+        seed=237,
     ),
     Defect(
         "state looked at before the action",
@@ -259,12 +286,14 @@ DEFECTS: tuple[Defect, ...] = (
         self.cost[Look.STATE] += len(paths)
         actions = await self._hsm.actions(paths)
 """,
+        seed=53,
     ),
     Defect(
         "space claimed twice",
         "fsxwarm.model.book",
         "file.entry.size if becomes else -file.entry.size",
         "2 * file.entry.size if becomes else -file.entry.size",
+        seed=1,
     ),
 )
 BY_NAME = {defect.name: defect for defect in DEFECTS}

@@ -7,7 +7,6 @@ from errno import EAGAIN
 from dst.ledger import SLACK, Check, Ledger
 from dst.plan import Command, Plan
 from dst.watch import Process
-
 from fsxwarm.engine.warm import Warmer
 from fsxwarm.errors import Exit, worst
 from fsxwarm.model.diagnosis import why_blocked
@@ -167,7 +166,9 @@ class Hearing:
         good = isinstance(flags, Flags) and flags.released and not flags.restorable
         self._must(good, f"{path!r} is blocked ({finish.reason}), but {flags!r} was seen")
         if isinstance(flags, Flags):
-            self._must(why_blocked(flags) is finish.reason, f"{path!r} is blocked as {finish.reason}, and has {flags!r}")
+            self._must(
+                why_blocked(flags) is finish.reason, f"{path!r} is blocked as {finish.reason}, and has {flags!r}"
+            )
 
     def _check_vanished(self, entry: Entry) -> None:
         node = self._ledger.node(entry.key)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from dst.ledger import Ledger, key_of
 from dst.plan import Deed
-
 from fsxwarm.model.hsm import Flags, Verb
 from fsxwarm.sim.calls import ROOT
 from fsxwarm.sim.coordinator import Control

@@ -18,7 +18,20 @@ CLEAN = Flags.EXISTS | Flags.ARCHIVED
 COLD = CLEAN | Flags.RELEASED
 USER = 1000
 
-ODD_NAMES = (b"-n", b"a b", b"x\ny", b"\xff\xfe", b"q: (0x0d)", b"{1,2}", b"*", b"'\"", b"\xc3\xa9", b" ", b"--", b"t\tt")
+ODD_NAMES = (
+    b"-n",
+    b"a b",
+    b"x\ny",
+    b"\xff\xfe",
+    b"q: (0x0d)",
+    b"{1,2}",
+    b"*",
+    b"'\"",
+    b"\xc3\xa9",
+    b" ",
+    b"--",
+    b"t\tt",
+)
 SIZES = (0, 1, 400, 513, 4_096, 100_000, 1_000_000, 30_000_000, 400_000_000)
 BIG = 2_500_000_000
 STUCK = frozenset({Fault.STUCK, Fault.DIES, Fault.WEDGED})
@@ -303,7 +316,19 @@ class _Drawing:
 
     def outsiders(self, files: Sequence[File]) -> list[Deed]:
         rng = self.rng
-        kinds = ("read", "write", "rename", "delete", "overwrite", "release", "restore", "pin", "lose", "cancel", "archive")
+        kinds = (
+            "read",
+            "write",
+            "rename",
+            "delete",
+            "overwrite",
+            "release",
+            "restore",
+            "pin",
+            "lose",
+            "cancel",
+            "archive",
+        )
         deeds = []
         for number in range(rng.choice((1, 4, 15))):
             what = rng.choice(kinds)
@@ -337,7 +362,11 @@ class _Drawing:
         for file in files:
             if self.chance(share):
                 fault = rng.choice(faults)
-                tries = rng.choice((1, 1, 10**9)) if fault in STUCK else rng.choice((1, 10**9) if calm else (1, 2, 3, 10**9))
+                tries = (
+                    rng.choice((1, 1, 10**9))
+                    if fault in STUCK
+                    else rng.choice((1, 10**9) if calm else (1, 2, 3, 10**9))
+                )
                 bad.append(BadFile(file.path, fault, tries))
         return tuple(bad)
 
@@ -362,6 +391,8 @@ class _Drawing:
                 )
             )
             start = rng.uniform(0, 30)
-            share = rng.choice((0.01, 0.1)) if fault is CallFault.EIO and kind == "file" else rng.choice((0.1, 0.5, 1.0))
+            share = (
+                rng.choice((0.01, 0.1)) if fault is CallFault.EIO and kind == "file" else rng.choice((0.1, 0.5, 1.0))
+            )
             bad.append(BadCalls(kind, fault, share, start, start + rng.choice((0.5, 5.0, 30.0))))
         return tuple(bad)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dst.plan import draw  # noqa: E402 - as a script it must find its own package first
-from dst.stage import Played, play  # noqa: E402 - the same
+from dst.plan import draw
+from dst.stage import Played, play
 
 CHUNK = 25
 

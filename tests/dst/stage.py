@@ -12,7 +12,6 @@ from dst.ledger import BrokenCheckError, Check, Ledger, key_of
 from dst.outsiders import Outsiders
 from dst.plan import STUCK, USER, BadCalls, Command, Plan
 from dst.watch import Process, WatchedHsm, WatchedTree
-
 from fsxwarm.engine.pin import Pinned, pin_all
 from fsxwarm.engine.release import Releaser, release_all
 from fsxwarm.engine.selection import Selection
@@ -86,7 +85,9 @@ def bound(plan: Plan) -> float:
     policies = [command.policy for command in plan.commands if command.what == "preload"]
     policy = max(policies, key=lambda policy: policy.cap + policy.limbo)
     tries = policy.attempts + policy.cures * stuck
-    each = once + 1.5 * policy.cap + policy.limbo * bool(plan.bad_calls) + 60.0 + 5 * plan.deadline * bool(plan.bad_calls)
+    each = (
+        once + 1.5 * policy.cap + policy.limbo * bool(plan.bad_calls) + 60.0 + 5 * plan.deadline * bool(plan.bad_calls)
+    )
     return plan.faults_end + 10.0 + 20.0 * count * spec.costs.process + tries * each + policy.give_up * stuck
 
 
@@ -218,7 +219,7 @@ class _Stage:
             if process.alive and not (gone or refused):
                 self._ledger.fail(Check.SETTLES, f"{process.name} gave up: {error}")
 
-    async def _preload(  # noqa: PLR0917 - what a preload is made of
+    async def _preload(
         self, number: int, command: Command, process: Process, selection: Selection, hsm: WatchedHsm, tree: WatchedTree
     ) -> None:
         hearing = Hearing(self._plan, command, process)
@@ -253,7 +254,7 @@ class _Stage:
     async def _quiet_down(self, limit: float) -> None:
         """Let go on what goes on at FSx by itself."""
         until = max(limit, self._ledger.now) + self._plan.spec.request_timeout * (len(self._plan.files) + 1)
-        while self._ledger.world.restoring and self._ledger.now < until:
+        while self._ledger.world.restoring and self._ledger.now < until:  # noqa: ASYNC110 - virtual time is cheap
             await asyncio.sleep(5.0)
 
     async def _final_survey(self) -> None:
@@ -267,7 +268,9 @@ class _Stage:
         for released, said in ((True, status.all.released), (False, status.all.resident)):
             sizes = [node.size for node in nodes.values() if node.flags.released is released]
             same = (said.files, said.bytes) == (len(sizes), sum(sizes))
-            self._ledger.must(same, Check.SETTLES, f"status counts {said}, {len(sizes)} files of {sum(sizes)} bytes are")
+            self._ledger.must(
+                same, Check.SETTLES, f"status counts {said}, {len(sizes)} files of {sum(sizes)} bytes are"
+            )
 
     def _note_end(self) -> None:
         self._played.lasted = self._ledger.now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from dst.simulate import CHUNK, broken_seeds
 
 SEEDS = 500

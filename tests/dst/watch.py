@@ -10,7 +10,6 @@ from errno import ENOENT
 from typing import TypeVar
 
 from dst.ledger import Check, Ledger, Moment, key_of
-
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import MAX_REQUEST, Action, Flags
 from fsxwarm.model.mdt import LaneId, lane_of
@@ -149,15 +148,16 @@ class Process:
         self.decided = [decision for decision in self.decided if decision[0] >= now - FRESH - 1.0]
         ours = {fid for fid in self.ours if (n := ledger.world.nodes.get(fid)) and self.in_flight(n)}
         ours |= {node.fid for path in self.calling if (node := ledger.at(path)) is not None}
-        counts = Counter(lane_of(key_of(ledger.world.nodes[fid])) for fid in ours | set(fids) if fid in ledger.world.nodes)
+        counts = Counter(
+            lane_of(key_of(ledger.world.nodes[fid])) for fid in ours | set(fids) if fid in ledger.world.nodes
+        )
         asked = {lane_of(key_of(ledger.world.nodes[fid])) for fid in fids if fid in ledger.world.nodes}
         for lane in asked:
             window = max((size for _, where, size in self.decided if where == lane), default=None)
-            if window is not None:
-                if counts[lane] > window:
-                    there = [(fid, ledger.world.nodes[fid]) for fid in ours if fid in ledger.world.nodes]
-                    what = f"{counts[lane]} in flight at target {lane.mdt}, the window is {window}: {there}"
-                    ledger.fail(Check.ASKS_RIGHTLY, what)
+            if window is not None and counts[lane] > window:
+                there = [(fid, ledger.world.nodes[fid]) for fid in ours if fid in ledger.world.nodes]
+                what = f"{counts[lane]} in flight at target {lane.mdt}, the window is {window}: {there}"
+                ledger.fail(Check.ASKS_RIGHTLY, what)
 
     def check_release(self, paths: Sequence[bytes]) -> None:
         """Check a request for releases as it is being sent."""
