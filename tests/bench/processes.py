@@ -38,6 +38,7 @@ def _preload(backend: str) -> tuple[int, dict[str, int], dict[str, int]]:
         tempfile.TemporaryDirectory(prefix="fsxwarm-bench-") as folder,
         start(Path(folder) / "fsx", "--files", str(FILES)) as fsx,
     ):
-        command = [sys.executable, "-m", "fsxwarm", "preload", "--backend", backend, str(fsx.mount)]
-        ended = subprocess.run(command, env=fsx.environ(os.environ), capture_output=True, check=False)
+        command = [sys.executable, "-m", "fsxwarm", "preload", str(fsx.mount)]
+        environ = fsx.environ({**os.environ, "FSXWARM_BACKEND": backend})
+        ended = subprocess.run(command, env=environ, capture_output=True, check=False)
         return ended.returncode, fsx.control("calls"), fsx.control("counters")
