@@ -33,6 +33,11 @@ def doctor(paths: Paths = None, *, json: Json = False) -> Exit:
             findings.append(finding)
             if not json:
                 _show(finding)
+        choice = app.hsm.choice
+        if choice is not None:
+            findings.append(Finding("backend", Level.OK, f"{choice.backend.value}: {choice.why}"))
+            if not json:
+                _show(findings[-1])
         if not given:
             findings.append(Finding("path", Level.FAIL, "no Lustre file system is mounted here", _MOUNT))
             if not json:

@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from fsxwarm.config import Backend
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
@@ -60,6 +61,14 @@ Exclude = Annotated[
 ]
 Braces = Annotated[
     bool, typer.Option("--braces", help="Expand braces in PATH as a shell does: `shard-{000..127}.tar`, `{train,val}`.")
+]
+BackendOption = Annotated[
+    Backend | None,
+    typer.Option(
+        "--backend",
+        help="Speak to Lustre natively, without a process a call, or by lfs; auto does the former where it works.",
+        show_default="auto",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
 

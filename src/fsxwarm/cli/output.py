@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fsxwarm.cli.schema import BackendUsed
+    from fsxwarm.lustre.backend import Choice
+
 _UNSAFE: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _PLAIN_WIDTH: Final = 4096
 _NAMED: Final = 3
@@ -35,8 +38,11 @@ def show_path(path: bytes) -> str:
     return safe(path.decode("utf-8", "surrogateescape"))
 
 
-def emit_json(document: Mapping[str, Any]) -> None:
-    """Print the one object of `--json` on standard output."""
+def emit_json(document: Mapping[str, Any], choice: Choice | None = None) -> None:
+    """Print the one object of `--json` on standard output, with the `choice` of a back end if there was one."""
+    if choice is not None:
+        used: BackendUsed = {"name": choice.backend.value, "why": choice.why}
+        document = {**document, "backend": used}
     print(json.dumps(document))  # noqa: T201 - printing is what this is for
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fsxwarm.cli.background import Child, detach, state_folder
-from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read
+from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read
 from fsxwarm.cli.preload_run import Command, estimate, warm
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
@@ -145,6 +145,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     attempts: Attempts = None,
     window: WindowOption = None,
     progress: Progress = Mode.AUTO,
+    backend: BackendOption = None,
     json: Json = False,
 ) -> Exit:
     """Make files resident on FSx, so that a job's first read need not wait for S3.
@@ -171,15 +172,16 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         attempts=attempts,
         window=window,
         progress=choose(progress, json=json),
+        backend=backend,
         json=json,
         arguments=tuple(sys.argv[1:]),
     )
     _check(command, dry_run=dry_run, background=background, no_wait=no_wait)
     if dry_run:
-        return run(lambda app: estimate(app, command), json=json)
+        return run(lambda app: estimate(app, command), json=json, backend=backend)
     if background:
         return _in_background(command)
-    return run(lambda app: warm(app, command), json=json)
+    return run(lambda app: warm(app, command), json=json, backend=backend)
 
 
 def _in_background(command: Command) -> Exit:
@@ -187,7 +189,7 @@ def _in_background(command: Command) -> Exit:
     if not isinstance(process, Child):
         return process.attend(until_ready=command.ready is not None, json=command.json)
     with process.running():
-        code = run(lambda app: warm(app, command, process), json=command.json)
+        code = run(lambda app: warm(app, command, process), json=command.json, backend=command.backend)
         process.ended(code)
     return code
 

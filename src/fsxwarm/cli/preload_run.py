@@ -21,6 +21,7 @@ from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.preload_view import Ended
 from fsxwarm.cli.progress import Mode, showing
 from fsxwarm.cli.saying import Saying
+from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
 from fsxwarm.engine.order import Order
@@ -62,6 +63,7 @@ class Command:
     attempts: int | None
     window: int | None
     progress: Mode
+    backend: Backend | None
     json: bool
     arguments: tuple[str, ...]
 
@@ -110,7 +112,7 @@ async def estimate(app: App, command: Command) -> Exit:
     pace = await _pace(app, command, selection)
     code = Exit.DONE if found.fits or command.fit else Exit.NO_ROOM
     if command.json:
-        emit_json(estimate_document(found, selection, pace, code))
+        emit_json(estimate_document(found, selection, pace, code), app.hsm.choice)
     else:
         show_estimate(found, selection, pace)
     return code
@@ -125,7 +127,7 @@ async def _tell(app: App, command: Command, ended: Ended, report: Report | None,
             ended.report = None
             code = worst(code, Exit.UNFORESEEN)
     if command.json:
-        emit_json(ended.document(code))
+        emit_json(ended.document(code), app.hsm.choice)
     else:
         ended.show()
     await _remember(app, ended)

@@ -11,7 +11,7 @@ import typer
 
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
+from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
 from fsxwarm.cli.output import complain, emit_json, show_path
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
@@ -55,6 +55,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     braces: Braces = False,
     dry_run: DryRun = False,
     yes: Yes = False,
+    backend: BackendOption = None,
     json: Json = False,
 ) -> Exit:
     """Give the space of files back that S3 holds too. No data is lost: reading them, or a preload, brings it back.
@@ -104,7 +105,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
             complain("interrupted: nothing more is released than what is told here")
         code = Exit.INTERRUPTED if interrupted else _exit(releaser.result, chosen, room)
         if json:
-            emit_json(release_document(releaser.result, chosen, room, code))
+            emit_json(release_document(releaser.result, chosen, room, code), app.hsm.choice)
         else:
             show(releaser.result, chosen, room)
         return code
@@ -115,9 +116,9 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         async def survey(app: App) -> Tally:
             return await candidates(selection(app), used_before=used_before)
 
-        if not _agreed(run(survey, json=json), target):
+        if not _agreed(run(survey, json=json, backend=backend), target):
             return Exit.DONE
-    return run(work, json=json)
+    return run(work, json=json, backend=backend)
 
 
 def _must_be_able_to_ask(files_from: str | None) -> None:

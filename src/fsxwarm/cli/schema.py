@@ -70,12 +70,23 @@ class Unusable(TypedDict):
     first: list[FilePath]
 
 
+class BackendUsed(TypedDict):
+    """How Lustre's HSM was spoken to: `native` or `lfs`, and why."""
+
+    name: str
+    why: str
+
+
 class Leftovers(TypedDict):
-    """What a selection could not take: list entries that do not exist or are not on Lustre, unreadable paths."""
+    """What a selection could not take: list entries that do not exist or are not on Lustre, unreadable paths.
+
+    `backend` is left out when nothing was asked of Lustre.
+    """
 
     missing: Unusable
     outside: Unusable
     troubles: Issues
+    backend: NotRequired[BackendUsed]
 
 
 class Folder(FilePath):

@@ -8,7 +8,7 @@ import typer
 
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
+from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.status_view import show, status_document
@@ -47,6 +47,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 3 unless every file is resident, for scripts.")
     ] = False,
+    backend: BackendOption = None,
     json: Json = False,
 ) -> Exit:
     """Show how much is resident on FSx and how much is **released**, that is only in S3.
@@ -71,12 +72,12 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             found = await survey.run()
         code = _exit(found, selection) if check else Exit.DONE
         if json:
-            emit_json(status_document(found, selection, code))
+            emit_json(status_document(found, selection, code), app.hsm.choice)
         else:
             show(found, selection)
         return code
 
-    return run(work, json=json)
+    return run(work, json=json, backend=backend)
 
 
 def _exit(found: Status, selection: Selection) -> Exit:
