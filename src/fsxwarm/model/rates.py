@@ -13,6 +13,7 @@ _SMOOTHED: Final = 5.0
 _CLASS_BITS: Final = 2
 _WEIGHT: Final = 20.0
 """How many files' worth of old knowledge of a size class stands against new files."""
+_RISE: Final = 1.25
 _STREAM: Final = 10e6
 """Bytes per second. A restore that moves fewer spends its time on what each file costs, not on its bytes: S3 streams
 are several times faster."""
@@ -127,14 +128,18 @@ class ServiceTimes:
         return seconds
 
     def learn(self, sample: Sample) -> float:
-        """Take it that the files of a sample did not wait for others; return by what factor that changes the rest."""
-        factor = sample.slowdown
+        """Take it that the files of a sample did not wait for others; return the factor by which all times change.
+
+        Down at once, up by `_RISE` at most: what looks like slower service may be the queue of another client, and
+        two that took each other's queue for service would raise their windows in turns, without end.
+        """
+        factor = min(sample.slowdown, _RISE)
         for size_class, (weight, known) in self._classes.items():
             seconds = known * factor
             files, took = sample.by_class.get(size_class, (0, 0.0))
             if files:
                 weight = min(weight, _WEIGHT) + files  # noqa: PLW2901 - the pair is replaced as a whole
-                seconds += (took / files - seconds) * files / weight
+                seconds += (took / files * factor / sample.slowdown - seconds) * files / weight
             self._classes[size_class] = (weight, max(seconds, _INSTANT))
         return factor
 
@@ -149,6 +154,13 @@ class ServiceTimes:
         """Seconds over all classes, weighted by how often each was seen; 0 while nothing is known."""
         weight = sum(weight for weight, _ in self._classes.values())
         return sum(weight * seconds for weight, seconds in self._classes.values()) / weight if weight else 0.0
+
+    @property
+    def lasting(self) -> float:
+        """Seconds that a file takes which is found running at a random moment: long ones are found more often."""
+        seconds = sum(weight * seconds for weight, seconds in self._classes.values())
+        squares = sum(weight * seconds**2 for weight, seconds in self._classes.values())
+        return squares / seconds if seconds else 0.0
 
     @property
     def longest(self) -> float:

@@ -6,8 +6,8 @@ enough. That is the *knee*. The window is the knee and some headroom, which keep
 itself while nothing waits, and lets it fall when restore times rise without more being delivered. The headroom's share
 is the smaller the larger the window, so that two clients of one file system become equal.
 
-Now and then the window is halved until less is delivered, to relearn the service time (a queue that always stands,
-perhaps of another client, hides it), or is raised, to see whether more is delivered after all.
+Now and then the window is drained until less is delivered, to relearn the service time, which a queue that always
+stands hides. Clients drain at the same moments, because each one's queue hides it from the other.
 """
 
 from __future__ import annotations
@@ -20,30 +20,38 @@ from typing import Final
 from fsxwarm.model.rates import InFlight, Sample, ServiceTimes, Throughput
 
 _PAUSES: Final = (2.0, 60.0)
+"""Seconds to leave a coordinator alone that takes no requests: doubled from the first to the second."""
 _SILENCE: Final = 5.0
 _FEWEST: Final = 4
 _ALIKE: Final = 8
 _MIXED: Final = 24
 """How many files of like and of unlike sizes tell enough."""
-_PROBED: Final = 16
 _QUEUEING: Final = 1.3
 _SAME: Final = (0.9, 1.1)
+"""Slowdowns: from the first on files wait for others; between the other two they do not."""
 _SLOW_START: Final = 10.0
-_DRAINS: Final = (6, 48)
-_PROBES: Final = (1, 40)
-_RAISE: Final = 1.5
-_BOOST: Final = 1.3
-_MOST_BOOST: Final = 4.0
+"""Seconds; before a window is doubled whose files take longer, it is halved to see whether half of it would do."""
+_STILL_FALLING: Final = 1.5
+_DRAIN_GRID: Final = 30.0
+_DRAIN_EVERY: Final = 24.0
+_DRAIN_COST: Final = 12.0
+"""Drains fall on multiples of so many seconds times a power of two; so many service times, and so many times what a
+drain takes, lie between them at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
-    """Bounds of a window, in files. `fixed` takes the place of all learning."""
+    """Bounds of a window, in files. `fixed` takes the place of all learning.
+
+    `epoch` is the wall-clock time, in seconds, at which the steady clock stood at 0. Clients of one file system that
+    know it drain at the same moments: only then does each see how long files take without the other's queue.
+    """
 
     start: int = 64
     floor: int = 4
     ceiling: int = 5000
     fixed: int | None = None
+    epoch: float = 0.0
 
 
 class _Phase(Enum):
@@ -53,13 +61,11 @@ class _Phase(Enum):
     """Follows the knee."""
     DRAIN = "drain"
     """Holds fewer in flight, to see how long files take then."""
-    PROBE = "probe"
-    """Holds more in flight, to see whether more is delivered."""
 
 
 def _headroom(knee: float) -> float:
-    """The share of the knee to hold on top of it: 0.85 of 4, 0.45 of 5,000."""
-    return 0.962 / math.pow(max(knee, 1.0), 0.0892)
+    """The share of the knee to hold on top of it: 1.0 of 4, 0.4 of 5,000."""
+    return 1.2 / math.pow(max(knee, 1.0), 0.13)
 
 
 class Window:
@@ -82,10 +88,11 @@ class Window:
         self._count_from = now
         self._skip_generation = False
 
-        self._trial: float | None = None
-        self._trial_until = now
+        self._drained_to: float | None = None
+        self._drain_until = now
         self._coming_down = False
-        self._after_trial = _Phase.CRUISE
+        self._low_since = now
+        self._afterwards = _Phase.CRUISE
         self._knee_before = 0.0
         self._changed = 1.0
         self._drained_once = False
@@ -93,18 +100,14 @@ class Window:
 
         self._cruised = Sample()
         self._rounds = 0
-        self._boost = 1.0
-        self._drain_every = _DRAINS[0]
-        self._next_drain = 2
-        self._probe_every = 4
-        self._next_probe = 5
+        self._drain_due = now
 
     @property
     def size(self) -> int:
         """Files that may be in flight."""
         if self._policy.fixed is not None:
             return self._policy.fixed
-        return int(self._size if self._trial is None else self._trial)
+        return int(self._size if self._drained_to is None else self._drained_to)
 
     @property
     def paused_until(self) -> float:
@@ -162,15 +165,18 @@ class Window:
         self._paused_until = now + self._pause
         self._pause = min(2 * self._pause, _PAUSES[1])
         self._size = self._clamp(self._size / 2)
-        self._end_trial(_Phase.CRUISE, now)
+        self._end_drain(_Phase.CRUISE, now)
 
     def tick(self, in_flight: int, hungry: bool, now: float) -> None:  # noqa: FBT001 - a fact beside two others
         """About a second has passed. `hungry`: there is more to ask for, and the window is what holds it back."""
         self._in_flight.becomes(in_flight, now)
         self._hungry = hungry
         self._throughput.settle(self._service.typical, now)
-        if self._trial is not None and now > self._trial_until:
-            self._end_trial(_Phase.CRUISE, now)
+        if self._phase is _Phase.DRAIN and now > self._drain_until:
+            self._end_drain(_Phase.CRUISE, now)
+        cruising = self._phase is _Phase.CRUISE and self._drained_once and self._cruised.files > 0
+        if cruising and hungry and now >= self._drain_due:
+            self._begin_drain(self._cruised.knee, _Phase.CRUISE, now)
         patience = max(self._patience, 2 * self._long_silence)
         if self._service.longest and in_flight >= self.size and now - self._last_settled > patience:
             # What is in flight may be stuck for good, and fill the window: see whether others get through.
@@ -189,9 +195,11 @@ class Window:
 
     def _counts(self, asked: float, in_flight: int, now: float) -> bool:
         """Whether a file's time tells of the present phase: it must have been asked for under its conditions."""
-        if self._coming_down and self._trial is not None and in_flight <= self._trial:
+        if self._coming_down and in_flight <= self.size:
             self._coming_down = False
             self._count_from = now
+            if not self._stages:
+                self._low_since = now
         if self._coming_down or asked < self._count_from:
             return False
         if self._skip_generation:  # the first files of a larger window find the queue of the smaller one
@@ -207,8 +215,6 @@ class Window:
         enough = max(few, sample.in_flight / 2)
         if self._phase is _Phase.START and sample.took > _SLOW_START * sample.files:
             enough = 0.9 * sample.in_flight  # a first wave does not feel the queue behind it
-        elif self._phase is _Phase.PROBE:
-            enough = max(_PROBED, 2 * sample.in_flight)
         if sample.files < enough:
             return
         self._sample = Sample()
@@ -223,8 +229,6 @@ class Window:
                 self._cruise(sample, now)
             case _Phase.DRAIN:
                 self._drain(sample, now)
-            case _Phase.PROBE:
-                self._probe(sample, now)
 
     def _start(self, sample: Sample, now: float) -> None:
         if sample.slowdown > _QUEUEING:
@@ -252,14 +256,11 @@ class Window:
         if not (self._hungry or queueing):
             return
         self._follow(self._cruised)
-        if not self._hungry or sample.in_flight > _RAISE * self._size:
+        if not self._hungry or sample.in_flight > _STILL_FALLING * self._size:
             return
         self._rounds += 1
-        if self._rounds >= self._next_drain:
+        if not self._drained_once and self._rounds > 1:
             self._begin_drain(self._cruised.knee, _Phase.CRUISE, now)
-        elif self._rounds >= self._next_probe and self._size < self._policy.ceiling:
-            self._knee_before = self._cruised.knee
-            self._begin_trial(_Phase.PROBE, _RAISE * self._size, now)
 
     def _follow(self, sample: Sample) -> None:
         """Move towards the knee and its headroom: all the way while nothing waits, else half the way."""
@@ -269,75 +270,67 @@ class Window:
         self._size = self._clamp(min(max(target, self._size / 2), 2 * self._size))
 
     def _target(self, knee: float) -> float:
-        return knee * (1 + _headroom(knee)) * self._boost
+        return knee * (1 + _headroom(knee))
 
-    # ---- trials ------------------------------------------------------------------------------------------------
+    # ---- draining ----------------------------------------------------------------------------------------------
 
-    def _begin_trial(self, phase: _Phase, size: float, now: float) -> None:
+    def _begin_drain(self, knee: float, afterwards: _Phase, now: float) -> None:
+        self._phase = _Phase.DRAIN
+        self._afterwards = afterwards
+        self._knee_before = knee
+        self._changed = 1.0
+        self._stages = 0
+        took = self._cruised.took / self._cruised.files if self._cruised.files else 0.0
+        self._drain_until = now + 30.0 + 20 * max(self._service.longest, took)
+        self._come_down(min(self._size, self._target(knee)) / 2)
+
+    def _come_down(self, size: float) -> None:
+        """Hold no more than `size`, and count no file until that few are in flight."""
+        self._drained_to = self._clamp(size)
+        self._coming_down = True
+
+    def _end_drain(self, phase: _Phase, now: float) -> None:
         self._phase = phase
-        self._trial = self._clamp(size)
-        self._coming_down = phase is _Phase.DRAIN
-        self._skip_generation = phase is _Phase.PROBE
-        self._count_from = now
-        self._trial_until = now + 30.0 + 20 * max(self._service.longest, self._cruise_time)
-
-    @property
-    def _cruise_time(self) -> float:
-        return self._cruised.took / self._cruised.files if self._cruised.files else 0.0
-
-    def _end_trial(self, phase: _Phase, now: float) -> None:
-        self._phase = phase
-        self._trial = None
+        self._drained_to = None
         self._coming_down = False
         self._skip_generation = phase is _Phase.CRUISE
         self._count_from = now
         self._sample = Sample()
 
-    def _begin_drain(self, knee: float, afterwards: _Phase, now: float) -> None:
-        self._after_trial = afterwards
-        self._knee_before = knee
-        self._changed = 1.0
-        self._stages = 0
-        self._begin_trial(_Phase.DRAIN, min(self._size, self._target(knee)) / 2, now)
+    def _next_drain(self, low_for: float, now: float) -> float:
+        """When to drain next: with the others, that is when the wall clock shows a multiple of some power of two.
+
+        A mix of sizes takes long to drain: then the more seldom, the longer little was in flight (`low_for` seconds).
+        """
+        every = _DRAIN_GRID
+        while every < max(_DRAIN_EVERY * self._service.lasting, _DRAIN_COST * low_for):
+            every *= 2
+        epoch = self._policy.epoch
+        return every * math.ceil((now + epoch + every / 4) / every) - epoch
 
     def _drain(self, sample: Sample, now: float) -> None:
         """Fewer were in flight: if as much was delivered, there was a queue even now, and the knee is lower still."""
         confirmed = _SAME[0] <= sample.slowdown <= _SAME[1]
         saturated = sample.knee > _SAME[0] * self._knee_before
-        unsure = not (self._drained_once or self._stages or (confirmed and self._after_trial is _Phase.CRUISE))
+        unsure = not (self._drained_once or self._stages or (confirmed and self._afterwards is _Phase.CRUISE))
         self._stages += 1
         if saturated:
             self._knee_before = sample.knee
-            self._boost = max(1.0, self._boost / _RAISE)
-        deeper = (saturated or unsure) and self._trial is not None and self._trial > self._policy.floor
+        level = self._drained_to or 0.0
+        deeper = (saturated or unsure) and level > self._policy.floor
         if not deeper or sample.slowdown < _SAME[0]:
             factor = self._service.learn(sample)
             self._changed *= factor
             self._knee_before *= factor
-        if deeper and self._trial is not None:
-            self._begin_trial(_Phase.DRAIN, self._trial / 2, now)
+        if deeper:
+            self._come_down(level / 2)
             return
         self._drained_once = True
-        if 0.8 < self._changed < 1.25:  # noqa: PLR2004 - no news: look more seldom
-            self._drain_every = min(2 * self._drain_every, _DRAINS[1])
-        else:
-            self._drain_every = _DRAINS[0]
+        if not 0.8 < self._changed < 1.25:  # noqa: PLR2004 - within these no news
             self._size = self._clamp(self._target(self._knee_before))
         self._cruised = Sample()
-        self._next_drain = self._rounds + self._drain_every
-        starting = self._after_trial is _Phase.START and not saturated
-        self._end_trial(_Phase.START if starting else _Phase.CRUISE, now)
+        self._drain_due = self._next_drain(now - self._low_since if len(sample.by_class) > 1 else 0.0, now)
+        starting = self._afterwards is _Phase.START and not saturated
+        self._end_drain(_Phase.START if starting else _Phase.CRUISE, now)
         if starting:
             self._size = self._clamp(2 * self._size)
-
-    def _probe(self, sample: Sample, now: float) -> None:
-        """More were in flight: if more was delivered, stay higher and look again soon."""
-        rise = 1.04 if sample.in_flight > _PROBED else 1.15
-        if sample.knee > rise * self._knee_before:
-            self._boost = min(self._boost * _BOOST, _MOST_BOOST)
-            self._probe_every = _PROBES[0]
-        else:
-            self._boost = max(1.0, self._boost / 1.1)
-            self._probe_every = min(2 * max(self._probe_every, 2), _PROBES[1])
-        self._next_probe = self._rounds + self._probe_every
-        self._end_trial(_Phase.CRUISE, now)
