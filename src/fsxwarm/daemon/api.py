@@ -88,7 +88,9 @@ class Api:
         self._check_quota(call.caller, len(wish.files))
         self._coming[uid] += 1
         try:
-            taken = await self._through(self._service.submit(wish.to_model(call.caller.identity, admin=call.caller.admin)))
+            taken = await self._through(
+                self._service.submit(wish.to_model(call.caller.identity, admin=call.caller.admin))
+            )
         finally:
             self._coming[uid] -= 1
         return views.job(self._service.job(taken.id) or model.JobView(taken))

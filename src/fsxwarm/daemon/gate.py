@@ -13,6 +13,8 @@ from fsxwarm.daemon.access import Caller, Circle
 from fsxwarm.daemon.rights import peer
 from fsxwarm.errors import FsxwarmError, Kind
 
+_MOST_WAITING: Final = 100
+"""Clients that may be told why they are turned away once they have spoken; others are told at once, and may miss it."""
 _REASONS: Final = {403: "Forbidden", 429: "Too Many Requests", 503: "Service Unavailable"}
 
 
@@ -36,6 +38,8 @@ class Gate:
     count: int = 0
     by_user: Counter[int] = field(default_factory=Counter)
     turned_away: int = 0
+    waiting: int = 0
+    """Clients that will be turned away as soon as they have spoken."""
 
     def __call__(self) -> Visit:
         """The protocol of one more connection."""
@@ -71,6 +75,7 @@ class Visit(asyncio.Protocol):
         self._clock: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._caller: Caller | None = None
+        self._refusal: bytes | None = None
 
     @property
     def caller(self) -> Caller:
@@ -85,9 +90,7 @@ class Visit(asyncio.Protocol):
         try:
             self._caller = self._gate.admit(self._transport)
         except FsxwarmError as error:
-            self._gate.turned_away += 1
-            self._transport.write(_refusal(error))
-            self._transport.close()
+            self._turn_away(_refusal(error))
             return
         self._gate.count += 1
         self._gate.by_user[self._caller.uid] += 1
@@ -95,10 +98,27 @@ class Visit(asyncio.Protocol):
         self._inner.connection_made(transport)
         self.expect()
 
+    def _turn_away(self, refusal: bytes) -> None:
+        """Say no, once the client has spoken: one that is hung up on before that may not hear why."""
+        self._gate.turned_away += 1
+        self._refusal = refusal
+        if self._gate.waiting >= _MOST_WAITING:
+            self._refuse()
+            return
+        self._gate.waiting += 1
+        self.expect()
+
+    def _refuse(self) -> None:
+        if self._transport is not None and self._refusal is not None and not self._transport.is_closing():
+            self._transport.write(self._refusal)
+            self._transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """It has gone."""
         self._stop(self._clock)
         self._stop(self._stalled)
+        if self._refusal is not None and self._clock is not None:
+            self._gate.waiting -= 1
         if self._caller is None or self._inner is None:
             return
         self._gate.count -= 1
@@ -112,6 +132,8 @@ class Visit(asyncio.Protocol):
         """Hand on what the client says."""
         if self._inner is not None:
             self._inner.data_received(data)
+        else:
+            self._refuse()
 
     def eof_received(self) -> bool | None:
         """A client that says no more has gone: nobody waits for an answer without an ear."""
