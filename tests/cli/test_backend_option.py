@@ -1,0 +1,65 @@
+"""`--backend`: the same command natively and by lfs, on the same simulated FSx."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.machine import Site
+
+
+@pytest.mark.parametrize("name", ["native", "lfs"])
+def test_a_command_says_by_what_it_spoke(site: Site, name: str) -> None:
+    document = site.fsxwarm("status", site.data, "--backend", name, "--json").json
+    assert document["backend"] == {"name": name, "why": "asked for"}
+    assert document["released"]["files"] == len(site.files)
+
+
+def test_auto_is_native_where_that_works(site: Site) -> None:
+    document = site.fsxwarm("status", site.data, "--json").json
+    assert document["backend"] == {"name": "native", "why": "Lustre's own calls work here"}
+
+
+def test_auto_says_why_it_is_not_native(site: Site) -> None:
+    done = site.fsxwarm("status", site.data, "--json", FSXWARM_SYSTEM_CALLS="")
+    document = done.json
+    assert done.status == 0
+    assert document["backend"]["name"] == "lfs"
+    assert document["backend"]["why"].startswith("native calls do not work: ")
+
+
+def test_native_or_not_at_all(site: Site) -> None:
+    done = site.fsxwarm("status", site.data, "--backend", "native", FSXWARM_SYSTEM_CALLS="")
+    assert done.status == 5
+    assert "--backend lfs" in done.err
+
+
+def test_a_native_preload_starts_no_process_for_a_file(site: Site) -> None:
+    before = site.fsx.control("calls")
+    done = site.fsxwarm("preload", site.data, "--json")
+    after = site.fsx.control("calls")
+    assert done.status == 0
+    assert done.json["backend"]["name"] == "native"
+    assert not any(site.released(path) for path in site.files)
+    assert after["ioctl calls"] > before.get("ioctl calls", 0)
+    assert after.get("processes", 0) - before.get("processes", 0) <= 3, "free space and the version"
+    assert after.get("states", 0) == before.get("states", 0)
+
+
+def test_a_native_release_gives_back(site: Site) -> None:
+    site.restore(*site.files)
+    done = site.fsxwarm("release", site.data, "--yes", "--backend", "native", "--json")
+    assert done.status == 0
+    assert all(site.released(path) for path in site.files)
+
+
+def test_doctor_says_which(site: Site) -> None:
+    document = site.fsxwarm("doctor", site.data, "--json").json
+    (text,) = [finding["text"] for finding in document["findings"] if finding["check"] == "backend"]
+    assert text.startswith("native")
+
+
+def test_a_back_end_that_there_is_not(site: Site) -> None:
+    assert site.fsxwarm("status", site.data, "--backend", "ssh").status == 2
+    done = site.fsxwarm("status", site.data, FSXWARM_BACKEND="ssh")
+    assert done.status == 2
+    assert "FSXWARM_BACKEND" in done.err
