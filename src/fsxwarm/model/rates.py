@@ -173,7 +173,8 @@ class ServiceTimes:
         if self._files < _FEW or not self._classes:
             return "unknown"
         if len(self._classes) > 1:
-            return "bytes/s" if self._classes[min(self._classes)][1] < 0.5 * self.typical else "files/s"
+            least = min(seconds for _, seconds in self._classes.values())
+            return "bytes/s" if least < 0.5 * self.lasting else "files/s"
         return "bytes/s" if self._bytes / self._files > _STREAM * self.typical else "files/s"
 
 

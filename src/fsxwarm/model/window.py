@@ -312,7 +312,8 @@ class Window:
         """Fewer were in flight: if as much was delivered, there was a queue even now, and the knee is lower still."""
         confirmed = _SAME[0] <= sample.slowdown <= _SAME[1]
         saturated = sample.knee > _SAME[0] * self._knee_before
-        unsure = not (self._drained_once or self._stages or (confirmed and self._afterwards is _Phase.CRUISE))
+        quick = sample.took < _SLOW_START * sample.files
+        unsure = not (self._drained_once or self._stages or (confirmed and quick))
         self._stages += 1
         if saturated:
             self._knee_before = sample.knee
