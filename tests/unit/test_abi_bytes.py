@@ -141,23 +141,27 @@ def test_another_handle_has_none(size: int, kind: int) -> None:
     assert abi.fid_of(struct.pack("=Ii", size, kind) + bytes(128)) is None
 
 
-def layouts() -> list[tuple[bytes, bool]]:
-    """Every layout that getfattr showed, and whether the file was released then."""
+def layouts() -> list[tuple[str, bytes, int | None]]:
+    """Every layout that getfattr showed, with the flags in the xattr trusted.hsm beside it where root asked."""
     found = []
     for line in (GOLDEN / "cases.jsonl").read_text().splitlines():
         case = json.loads(line)
-        shown = re.search(rb"lustre\.lov=0x(\w+)", base64.b64decode(case["stdout"]))
-        if shown:
-            found.append((bytes.fromhex(shown[1].decode()), "released" in case["case"]))
+        output = base64.b64decode(case["stdout"])
+        layout, hsm = (re.search(rb"%b=0x(\w+)" % name, output) for name in (rb"lustre\.lov", rb"trusted\.hsm"))
+        if layout:
+            flags = None if hsm is None else struct.unpack_from("<4xI", bytes.fromhex(hsm[1].decode()))[0]
+            found.append((case["case"], bytes.fromhex(layout[1].decode()), flags))
     return found
 
 
-def test_layouts_tell_what_is_released() -> None:
-    # The recording of "resident" was made right after a restore had been asked for: its flags say released, as well.
-    shown = [(abi.released(layout), released) for layout, released in layouts()]
-    assert (True, True) in shown
-    assert (False, False) in shown
-    assert (False, True) not in shown
+def test_layouts_tell_what_the_flags_tell() -> None:
+    shown = [(abi.released(layout), bool(flags & 0x04)) for _, layout, flags in layouts() if flags is not None]
+    assert set(shown) == {(True, True), (False, False)}
+
+
+def test_a_layout_is_told_without_rights_on_the_file() -> None:
+    (layout,) = [layout for case, layout, _ in layouts() if case == "stat/getfattr-released-as-bob"]
+    assert abi.released(layout)
 
 
 def composite(*patterns: int) -> bytes:
