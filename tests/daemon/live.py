@@ -121,7 +121,7 @@ class Live:
         return path
 
     def runs_lfs(self, uid: int) -> bool:
-        """Whether a user can run the simulated lfs: not where its interpreter lies in a folder that is closed to him."""
+        """Whether a user can run the simulated lfs: not where its interpreter lies in a folder closed to him."""
         try:
             return run_as(uid, [str(self.fsx.lfs), "--version"]).returncode == 0
         except PermissionError:

@@ -15,6 +15,7 @@ from fsxwarm.cli.associations import associations
 from fsxwarm.cli.config import config
 from fsxwarm.cli.daemon import daemon
 from fsxwarm.cli.doctor import doctor
+from fsxwarm.cli.jobs import jobs
 from fsxwarm.cli.output import complain
 from fsxwarm.cli.pin import pin, unpin
 from fsxwarm.cli.preload import preload
@@ -60,6 +61,7 @@ app.command()(associations)
 app.command()(doctor)
 app.command()(daemon)
 app.add_typer(config, name="config")
+app.add_typer(jobs, name="jobs")
 app.command()(sim)
 
 

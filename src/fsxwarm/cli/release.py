@@ -10,15 +10,19 @@ from typing import Annotated
 import typer
 
 from fsxwarm.app import App
+from fsxwarm.cli.asking import files_wished, have_done
+from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
 from fsxwarm.cli.output import complain, emit_json, show_path
+from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
 from fsxwarm.engine.make_room import MakeRoom, Room
 from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
+from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
 
@@ -56,6 +60,8 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     dry_run: DryRun = False,
     yes: Yes = False,
     backend: BackendOption = None,
+    local: Local = False,
+    by_daemon: ByDaemon = False,
     json: Json = False,
 ) -> Exit:
     """Give the space of files back that S3 holds too. No data is lost: reading them, or a preload, brings it back.
@@ -118,7 +124,19 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
 
         if not _agreed(run(survey, json=json, backend=backend), target):
             return Exit.DONE
-    return run(work, json=json, backend=backend)
+    client = daemon_or_not(
+        local=local,
+        by_daemon=by_daemon,
+        own={"--backend": backend is not None},
+        here={"--until-free": target is not None, "an s3:// address": any(map(is_uri, paths or ()))},
+    )
+    if client is None:
+        return run(work, json=json, backend=backend)
+    wish = files_wished(paths or (), braces=braces, files_from=files_from, nul=nul)
+    wish["kind"] = "release"
+    wish["include"], wish["exclude"] = list(include or ()), list(exclude or ())
+    wish["options"] = {"used_before": used_before, "dry_run": dry_run}
+    return have_done(client, wish, mode=choose(Mode.AUTO, json=json), json=json)
 
 
 def _must_be_able_to_ask(files_from: str | None) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from fsxwarm.app import App
+from fsxwarm.cli.asking import status_by_daemon
+from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
 from fsxwarm.cli.output import emit_json
@@ -15,6 +17,7 @@ from fsxwarm.cli.status_view import show, status_document
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit
+from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.units import format_count, format_size
 
 
@@ -48,6 +51,8 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         bool, typer.Option("--check", help="Exit with 3 unless every file is resident, for scripts.")
     ] = False,
     backend: BackendOption = None,
+    local: Local = False,
+    by_daemon: ByDaemon = False,
     json: Json = False,
 ) -> Exit:
     """Show how much is resident on FSx and how much is **released**, that is only in S3.
@@ -77,6 +82,21 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             show(found, selection)
         return code
 
+    several = len(paths or ()) != 1
+    client = daemon_or_not(
+        local=local,
+        by_daemon=by_daemon,
+        own={"--backend": backend is not None},
+        here={
+            "--by-folder": by_folder is not None,
+            "--flags": flags,
+            "a list": files_from is not None or nul,
+            "a choice of files": bool(include or exclude or braces),
+            "more or less than one PATH": several or is_uri((paths or [""])[0]),
+        },
+    )
+    if client is not None and paths:
+        return status_by_daemon(client, paths[0], check=check, json=json)
     return run(work, json=json, backend=backend)
 
 

@@ -1,0 +1,74 @@
+"""Through the daemon, or here in this process: what a command does when a daemon answers."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from fsxwarm.cli.output import complain
+from fsxwarm.client import wire
+from fsxwarm.client.client import Client
+from fsxwarm.errors import FsxwarmError, Kind
+
+Local = Annotated[bool, typer.Option("--local", help="Work here in this process, even where a daemon answers.")]
+ByDaemon = Annotated[bool, typer.Option("--daemon", help="Ask the daemon, or fail where none answers.")]
+
+_CONFIG: Final = "/etc/fsxwarm/config.toml"
+
+
+def daemon_or_not(
+    *, local: bool, by_daemon: bool, own: Mapping[str, bool], here: Mapping[str, bool] | None = None
+) -> Client | None:
+    """The daemon to ask, once it has answered; None where the command is to do the work itself.
+
+    `own` names options that are the daemon's own business, with whether they were given: with a daemon they are an
+    error. `here` names options that only this process can fulfil: with them it does, unless the daemon is insisted on.
+    """
+    if local and by_daemon:
+        raise FsxwarmError(Kind.USAGE, "--local and --daemon: only one of them", hint="leave one out")
+    only_here = [option for option, given in (here or {}).items() if given]
+    if by_daemon and only_here:
+        raise FsxwarmError(Kind.USAGE, f"{only_here[0]} does not go through the daemon", hint="use --local")
+    if local or only_here:
+        return None
+    path = socket_path(os.environ)
+    if not by_daemon and not Path(path).exists():
+        return None
+    client = Client(path)
+    try:
+        client.health()
+    except FsxwarmError as error:
+        client.close()
+        if by_daemon or error.kind not in {Kind.NO_DAEMON, Kind.NO_PERMISSION, Kind.RESTARTING}:
+            raise
+        complain(f"working without the daemon: {error.message}")
+        return None
+    for option, given in own.items():
+        if given:
+            client.close()
+            raise FsxwarmError(
+                Kind.USAGE, f"{option} is the daemon's own business", hint="leave it out, or use --local"
+            )
+    return client
+
+
+def socket_path(environ: Mapping[str, str]) -> str:
+    """Where the daemon listens: the environment's word, the configuration's, or the default."""
+    named = environ.get("FSXWARM_DAEMON_SOCKET")
+    if named:
+        return named
+    try:
+        tables = tomllib.loads(Path(environ.get("FSXWARM_CONFIG") or _CONFIG).read_text(encoding="utf-8"))
+        return str(tables["daemon"]["socket"])
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):  # the daemon says what is wrong with it; nothing else is read here
+        return wire.SOCKET

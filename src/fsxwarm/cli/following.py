@@ -1,0 +1,82 @@
+"""Following a job of the daemon to its end, as if the command did the work itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Final
+
+from fsxwarm.cli.job_view import exit_of, line
+from fsxwarm.cli.output import complain
+from fsxwarm.cli.progress import Mode
+from fsxwarm.client import wire
+from fsxwarm.client.client import Client
+from fsxwarm.errors import Exit, FsxwarmError, Kind
+
+_CLEAR: Final = "\r\x1b[K"
+_ON_TERMINAL: Final = 0.5
+_IN_LOG: Final = 5.0
+_PATIENCE: Final = 120.0
+"""Seconds that a daemon that restarts is waited for."""
+
+
+def follow(
+    client: Client, job: wire.Job, mode: Mode, *, until_ready: bool = False, told: str = ""
+) -> tuple[wire.Job, Exit]:
+    """Wait until a job has ended (or is ready), showing how far it is; the job then, and the exit status.
+
+    `told` is said first. Ctrl-C lets go of it: it goes on, and the line printed says how to come back to it.
+    """
+    screen = _Screen(mode)
+    try:
+        if told:
+            complain(told)
+        while not (job["final"] or (until_ready and job["ready"])):
+            job = _waited(client, job["id"], screen.every)
+            screen.show(job)
+    except KeyboardInterrupt:
+        screen.clear()
+        number = job["id"]
+        back = f"`fsxwarm jobs wait {number}` waits again, `fsxwarm jobs cancel {number}` ends it"
+        complain(f"job {number} goes on: {back}")
+        return job, Exit.INTERRUPTED
+    screen.clear()
+    return job, exit_of(job) if job["final"] else Exit.DONE
+
+
+def _waited(client: Client, number: str, seconds: float) -> wire.Job:
+    """One long poll, also over a restart of the daemon."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return client.wait(number, seconds)
+        except FsxwarmError as error:
+            if error.kind not in {Kind.RESTARTING, Kind.NO_DAEMON} or time.monotonic() > until:
+                raise
+        time.sleep(1.0)
+
+
+class _Screen:
+    """Progress on standard error: one line over and over on a terminal, a line now and then elsewhere, or JSON."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+        self._terminal = sys.stderr.isatty() and mode in {Mode.AUTO, Mode.BAR}
+        self.every = _ON_TERMINAL if self._terminal else 60.0 if mode is Mode.NONE else _IN_LOG
+
+    def show(self, job: wire.Job) -> None:
+        if self._mode is Mode.NONE:
+            return
+        if self._mode is Mode.JSON:
+            sys.stderr.write(json.dumps({"event": "progress", "job": job}) + "\n")
+        elif self._terminal:
+            sys.stderr.write(_CLEAR + line(job))
+        elif not job["final"]:
+            sys.stderr.write(line(job) + "\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._terminal:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()

@@ -1,0 +1,135 @@
+"""`fsxwarm jobs`: the daemon's jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Annotated, Final
+
+import typer
+
+from fsxwarm.cli.choose import socket_path
+from fsxwarm.cli.following import follow
+from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs
+from fsxwarm.cli.options import Json
+from fsxwarm.cli.output import emit_json
+from fsxwarm.cli.progress import Mode, choose
+from fsxwarm.cli.schema import error_document
+from fsxwarm.client.client import Client
+from fsxwarm.errors import Exit, FsxwarmError
+
+_NAMED: Final = 20
+
+jobs = typer.Typer(help="List, show, wait for, cancel and hurry the daemon's jobs.", invoke_without_command=True)
+
+Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's number.")]
+
+
+@jobs.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        context.invoke(list_jobs)
+
+
+@jobs.command("list")
+def list_jobs(
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    json: Json = False,
+) -> Exit:
+    """List your jobs, the newest first; an administrator sees everybody's."""
+    with _daemon(json=json) as client:
+        found = [job for job in client.jobs() if everything or not job["final"]]
+    if json:
+        emit_json({"schema": "fsxwarm.jobs/1", "exit": int(Exit.DONE), "jobs": found})
+    elif found:
+        show_jobs(found)
+    else:
+        print("no jobs" if everything else "no jobs under way (--all shows those that have ended)")  # noqa: T201 - the answer
+    return Exit.DONE
+
+
+@jobs.command()
+def show(job: Job, *, json: Json = False) -> Exit:
+    """Show one job, and the first files that did not become resident."""
+    with _daemon(json=json) as client:
+        found = client.job(job)
+        failures = list(islice(client.failures(job), _NAMED))
+    if json:
+        emit_json({**job_document(found, Exit.DONE), "failures": failures})
+    else:
+        show_job(found)
+        show_failures(failures)
+    return Exit.DONE
+
+
+@jobs.command()
+def wait(
+    job: Job,
+    *,
+    ready: Annotated[bool, typer.Option("--ready", help="Until the share asked for is resident.")] = False,
+    json: Json = False,
+) -> Exit:
+    """Wait for a job to end; exits as the command that asked for it would have. Ctrl-C leaves the job alone."""
+    with _daemon(json=json) as client:
+        ended, code = follow(client, client.job(job), choose(Mode.AUTO, json=json), until_ready=ready)
+    if json:
+        emit_json(job_document(ended, code))
+    else:
+        show_job(ended)
+    return code
+
+
+@jobs.command()
+def watch() -> Exit:
+    """Print what happens to your jobs, line by line, until Ctrl-C."""
+    with _daemon(json=False) as client, _daemon(json=False) as asking:
+        for event in client.events():
+            if event["job"]:
+                print(line(asking.job(event["job"])), flush=True)  # noqa: T201 - what was asked for
+            else:
+                print(event["kind"].replace("_", " "), flush=True)  # noqa: T201 - the same
+    return Exit.DONE
+
+
+@jobs.command()
+def cancel(job: Job, *, json: Json = False) -> Exit:
+    """Let go of a job. What is in flight goes on at FSx; files that other jobs want go on for them."""
+    with _daemon(json=json) as client:
+        gone = client.cancel(job)
+    if json:
+        emit_json(job_document(gone, Exit.DONE))
+    else:
+        show_job(gone)
+    return Exit.DONE if gone["phase"] == "cancelled" else exit_of(gone)
+
+
+@jobs.command()
+def priority(
+    job: Job,
+    value: Annotated[int, typer.Argument(metavar="PRIORITY", min=0, max=100, help="Higher goes first; 50 is usual.")],
+    *,
+    json: Json = False,
+) -> Exit:
+    """Change a job's priority. More than 50 is for administrators."""
+    with _daemon(json=json) as client:
+        changed = client.set_priority(job, value)
+    if json:
+        emit_json(job_document(changed, Exit.DONE))
+    else:
+        print(f"job {changed['id']} has priority {changed['priority']}")  # noqa: T201 - the answer
+    return Exit.DONE
+
+
+@contextmanager
+def _daemon(*, json: bool) -> Iterator[Client]:
+    """The daemon; errors are printed as JSON too where that is wanted."""
+    try:
+        with Client(socket_path(os.environ)) as client:
+            yield client
+    except FsxwarmError as error:
+        if json:
+            emit_json(error_document(error))
+        raise

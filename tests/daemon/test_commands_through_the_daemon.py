@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.machine import Done
+from daemon.live import Live, living
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    with living() as running:
+        yield running
+
+
+def environ(live: Live) -> dict[str, str]:
+    return {**live.fsx.environ(os.environ), "FSXWARM_CONFIG": str(live.config)}
+
+
+def fsxwarm(live: Live, *arguments: str | Path, stdin: bytes = b"") -> Done:
+    command = [sys.executable, "-m", "fsxwarm", *arguments]
+    done = subprocess.run(
+        command, env=environ(live), input=stdin, capture_output=True, check=False, timeout=60, cwd=live.mount
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def cold(live: Live, name: str) -> Path:
+    return live.file(name, uid=os.geteuid())
+
+
+def test_preload_asks_the_daemon_and_says_so(live: Live) -> None:
+    path = cold(live, "one/file")
+    done = fsxwarm(live, "preload", path.parent)
+    assert (done.status, "the daemon has it as job" in done.err) == (0, True)
+    assert "restored" in done.out
+    assert not live.released(path)
+
+
+def test_preload_works_here_when_told_to(live: Live) -> None:
+    path = cold(live, "two/file")
+    jobs = len(fsxwarm(live, "jobs", "list", "--all", "--json").json["jobs"])
+    assert fsxwarm(live, "preload", "--local", path).status == 0
+    assert len(fsxwarm(live, "jobs", "list", "--all", "--json").json["jobs"]) == jobs
+    assert not live.released(path)
+
+
+def test_lists_and_relative_names_go_along(live: Live) -> None:
+    path = cold(live, "three/file")
+    assert fsxwarm(live, "preload", "three/file").status == 0
+    assert fsxwarm(live, "preload", "--files-from", "-", stdin=b"three/file\nthree/missing\n").status == 3
+    assert not live.released(path)
+
+
+@pytest.mark.parametrize("option", [("--window", "5"), ("--backend", "lfs"), ("--attempts", "1"), ("--reserve", "5%")])
+def test_the_daemons_own_business_is_refused(live: Live, option: tuple[str, str]) -> None:
+    done = fsxwarm(live, "preload", live.mount, *option)
+    assert done.status == 2
+    assert option[0] in done.err
+
+
+def test_the_exit_status_is_that_of_the_work(live: Live) -> None:
+    assert fsxwarm(live, "preload", live.mount / "nowhere").status == 2
+    assert fsxwarm(live, "preload", "/etc").status == 5
+    assert fsxwarm(live, "preload", "--daemon", "--local", live.mount).status == 2
+
+
+def test_a_report_is_written_here(live: Live, tmp_path: Path) -> None:
+    path = cold(live, "four/file")
+    report = tmp_path / "report.jsonl"
+    done = fsxwarm(live, "preload", path, "--files-from", "-", "--report", report, stdin=b"four/missing\n")
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    assert done.status == 3
+    assert lines[0]["schema"] == "fsxwarm.report/1"
+    assert [line["path"] for line in lines[1:-1]] == [str(path.parent / "missing")]
+    assert lines[-1]["summary"]["exit"] == 3
+
+
+def test_json_is_one_object(live: Live) -> None:
+    done = fsxwarm(live, "preload", "--json", cold(live, "five/file"))
+    assert (done.json["schema"], done.json["exit"], done.json["job"]["phase"]) == ("fsxwarm.job/1", 0, "done")
+
+
+def test_jobs_are_listed_shown_waited_for_hurried_and_cancelled(live: Live) -> None:
+    job = fsxwarm(live, "preload", "--no-wait", "--json", cold(live, "six/file")).json["job"]["id"]
+    assert fsxwarm(live, "jobs", "wait", job).status == 0
+    shown = fsxwarm(live, "jobs", "show", job)
+    assert f"job {job} done" in shown.out
+    assert job in fsxwarm(live, "jobs", "list", "--all").out
+    assert "priority 60" in fsxwarm(live, "jobs", "priority", job, "60").out
+    assert fsxwarm(live, "jobs", "cancel", job).status == 0
+    assert fsxwarm(live, "jobs", "show", "999").status == 2
+    assert fsxwarm(live, "jobs").status == 0
+
+
+def test_release_goes_through_it_too(live: Live) -> None:
+    path = cold(live, "seven/file")
+    assert fsxwarm(live, "preload", path).status == 0
+    done = fsxwarm(live, "release", "--yes", path)
+    assert (done.status, "the daemon has it as job" in done.err) == (0, True)
+    assert live.released(path)
+
+
+def test_status_goes_through_it_too(live: Live) -> None:
+    path = cold(live, "eight/file")
+    done = fsxwarm(live, "status", path.parent)
+    assert "asked the daemon" in done.err
+    assert done.status == 0
+    assert fsxwarm(live, "status", "--check", path.parent).status == 3
+    both = [fsxwarm(live, "status", "--json", *where, path.parent).json for where in ([], ["--local"])]
+    assert both[0]["released"] == both[1]["released"] == {"files": 1, "bytes": 65536}
+
+
+def test_ctrl_c_lets_go_and_says_how_to_come_back() -> None:
+    with living("--bandwidth", "1KB") as live:
+        command = [sys.executable, "-m", "fsxwarm", "preload", str(live.mount)]
+        with subprocess.Popen(command, env=environ(live), stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            lines = [process.stderr.readline()]
+            process.send_signal(signal.SIGINT)
+            lines += process.stderr.readlines()
+            assert process.wait(30) == 130
+        assert any("fsxwarm jobs wait" in line for line in lines)
+        assert len(fsxwarm(live, "jobs", "list", "--json").json["jobs"]) == 1
+
+
+def test_without_a_daemon_it_can_be_insisted_on(live: Live, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fsxwarm", "preload", "--daemon", str(live.mount)]
+    nowhere = {**environ(live), "FSXWARM_DAEMON_SOCKET": str(tmp_path / "nowhere")}
+    done = subprocess.run(command, env=nowhere, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 5
+    assert "no daemon" in done.stderr
+
+
+def test_the_command_starts_without_what_only_the_daemon_needs() -> None:
+    code = "import sys; from fsxwarm.cli.main import run; run(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert not {"'aiohttp'", "'pydantic'"} & set(done.stderr.strip("[]\n").split(", "))
+
+
+def test_following_survives_a_restart(live: Live) -> None:
+    """What follows a job waits while the daemon is started anew."""
+    del live
+    with living("--bandwidth", "600KB") as one:
+        from daemon.live import end, start  # noqa: PLC0415 - needed here alone
+
+        command = [sys.executable, "-m", "fsxwarm", "preload", str(one.mount)]
+        codes: list[int] = []
+        following = threading.Thread(
+            target=lambda: codes.append(
+                subprocess.run(command, env=environ(one), check=False, capture_output=True, timeout=90).returncode
+            )
+        )
+        following.start()
+        while not fsxwarm(one, "jobs", "list", "--json").json["jobs"]:
+            assert following.is_alive()
+        end(one.process)
+        one.systemd.forget()
+        one.process = start(one.folder, one.fsx, one.systemd, {})
+        one.systemd.wait_for("READY=1")
+        following.join(90)
+        assert codes == [0]
