@@ -7,6 +7,8 @@ import errno
 import os
 import signal
 import struct
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 
 from fsxwarm.config import Backend
 from fsxwarm.errors import Exit, FsxwarmError
+from fsxwarm.lustre import native_helper
 from fsxwarm.lustre.backend import ChosenHsm
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
@@ -285,6 +288,15 @@ async def test_the_kernels_own_calls_say_what_is_not_lustre(tmp_path: Path) -> N
         assert await hsm.probe(os.fsencode(tmp_path))
     finally:
         await hsm.close()
+
+
+def test_its_helpers_start_bare() -> None:
+    program = Path(native_helper.__file__)
+    command = [sys.executable, "-I", "-S", "-X", "importtime", str(program), "1"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {"ctypes", "fsxwarm.lustre.abi", "fsxwarm.lustre.helper"} <= imported
+    assert not imported & {"asyncio", "dataclasses", "pathlib", "site", "socket", "fsxwarm.model", "fsxwarm.errors"}
 
 
 # ---- the choice ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import os
 import sys
 from typing import Any
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - pathlib is slow to import
+if not __package__:  # run as a program
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - pathlib is slow to import
 
 from fsxwarm.lustre import helper
 from fsxwarm.lustre.native_calls import Native, Work, load
