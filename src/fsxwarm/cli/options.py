@@ -13,6 +13,7 @@ from fsxwarm.config import Backend
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
+from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
@@ -61,6 +62,14 @@ Exclude = Annotated[
 ]
 Braces = Annotated[
     bool, typer.Option("--braces", help="Expand braces in PATH as a shell does: `shard-{000..127}.tar`, `{train,val}`.")
+]
+CheckS3Option = Annotated[
+    CheckS3,
+    typer.Option(
+        "--check-s3",
+        help="Look first at what S3 holds. auto: as long as that takes at most one request for 200 files, and AWS"
+        " credentials are there. always: whatever it takes; fail if it cannot be done.",
+    ),
 ]
 BackendOption = Annotated[
     Backend | None,

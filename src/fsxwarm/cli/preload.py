@@ -9,13 +9,28 @@ from typing import Annotated
 
 import typer
 
+from fsxwarm.cli.asking import preload_by_daemon
 from fsxwarm.cli.background import Child, detach, state_folder
-from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read
+from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
+from fsxwarm.cli.options import (
+    BackendOption,
+    Braces,
+    CheckS3Option,
+    Exclude,
+    FilesFrom,
+    Include,
+    Json,
+    Nul,
+    Paths,
+    read,
+)
 from fsxwarm.cli.preload_run import Command, estimate, warm
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.engine.order import Order
+from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.errors import Exit, FsxwarmError, Kind
+from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.units import parse_amount, parse_duration, parse_rate, parse_share
 
 OrderOption = Annotated[
@@ -50,11 +65,14 @@ Ready = Annotated[
     typer.Option(
         metavar="SHARE",
         help="Return once the first SHARE of the bytes is resident, in order: 0.2 or 20%. The rest goes on."
-        " Needs --background.",
+        " Without a daemon it needs --background.",
         show_default=False,
     ),
 ]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Return as soon as the work has begun. Needs --background.")]
+NoWait = Annotated[
+    bool,
+    typer.Option("--no-wait", help="Return as soon as the work has begun. Without a daemon it needs --background."),
+]
 Background = Annotated[
     bool,
     typer.Option(
@@ -143,9 +161,12 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     fit: Fit = False,
     reserve: Reserve = None,
     attempts: Attempts = None,
+    check_s3: CheckS3Option = CheckS3.AUTO,
     window: WindowOption = None,
     progress: Progress = Mode.AUTO,
     backend: BackendOption = None,
+    local: Local = False,
+    by_daemon: ByDaemon = False,
     json: Json = False,
 ) -> Exit:
     """Make files resident on FSx, so that a job's first read need not wait for S3.
@@ -171,11 +192,25 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         reserve=None if reserve is None else read(parse_amount, reserve, "--reserve"),
         attempts=attempts,
         window=window,
+        check_s3=check_s3,
         progress=choose(progress, json=json),
         backend=backend,
         json=json,
         arguments=tuple(sys.argv[1:]),
     )
+    client = daemon_or_not(
+        local=local,
+        by_daemon=by_daemon,
+        own={
+            "--window": window is not None,
+            "--backend": backend is not None,
+            "--attempts": attempts is not None,
+            "--reserve": reserve is not None,
+        },
+        here={"--dry-run": dry_run, "an s3:// address": any(map(is_uri, command.paths))},
+    )
+    if client is not None:
+        return preload_by_daemon(client, command, wait=not (no_wait or background))
     _check(command, dry_run=dry_run, background=background, no_wait=no_wait)
     if dry_run:
         return run(lambda app: estimate(app, command), json=json, backend=backend)

@@ -25,6 +25,7 @@ from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
 from fsxwarm.engine.order import Order
+from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
 from fsxwarm.engine.report import Report, check_report, files_to_retry
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
@@ -62,6 +63,7 @@ class Command:
     reserve: Amount | None
     attempts: int | None
     window: int | None
+    check_s3: CheckS3
     progress: Mode
     backend: Backend | None
     json: bool
@@ -85,13 +87,14 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     account = Account(report=report, say=saying.said, ready=ready)
     reserve = app.settings.reserve if command.reserve is None else command.reserve
     wish = Wish(ready=command.ready, deadline=command.deadline, reserve=reserve, fit=command.fit)
-    warmer = Warmer(app.tree, app.hsm, selection, policy, wish, account)
+    preflight = Preflight(Inspector(app.aws.atlas, command.check_s3, saying.tell))
+    warmer = Warmer(app.tree, app.hsm, selection, policy, wish, account, preflight)
     if child is not None:
         child.started()
     try:
         async with showing(command.progress, warmer, account, saying):
             code = await warmer.run()
-        ended = Ended(warmer, account, selection, report=command.report, again=_again(command))
+        ended = Ended(warmer, account, selection, preflight.found, report=command.report, again=_again(command))
         return await _tell(app, command, ended, report, code)
     except FsxwarmError as error:
         if report is not None:

@@ -8,11 +8,13 @@ from rich.console import Console
 from rich.padding import Padding
 
 from fsxwarm.cli.output import console, name_some, safe
+from fsxwarm.cli.s3_view import checked_document, checked_lines
 from fsxwarm.cli.schema import Cold as ColdDocument
 from fsxwarm.cli.schema import PreloadDocument, Short, issues, json_path, tally, unusable
 from fsxwarm.cli.snapshot import limit_of
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
 from fsxwarm.engine.account import Account, Cold
+from fsxwarm.engine.preflight import Checked
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer
 from fsxwarm.errors import Exit
@@ -36,12 +38,20 @@ class Ended:
     """A warming that has ended, to be shown: `again` is the command line that resumes it, `report` its report."""
 
     def __init__(
-        self, warmer: Warmer, account: Account, selection: Selection, *, again: str, report: Path | None
+        self,
+        warmer: Warmer,
+        account: Account,
+        selection: Selection,
+        checked: Checked,
+        *,
+        again: str,
+        report: Path | None,
     ) -> None:
         self.warmer = warmer
         self.selection = selection
         self.report = report
         self._account = account
+        self._checked = checked
         self._again = again
 
     @property
@@ -67,6 +77,8 @@ class Ended:
         out.print(table)
         out.print()
         for line in self._effort():
+            out.print(line)
+        for line in checked_lines(self._checked):
             out.print(line)
         for (outcome, reason), cold in sorted(self._account.cold.items(), key=lambda item: -item[1].tally.files):
             if outcome in _EXPLAINED and reason is not None:
@@ -151,6 +163,7 @@ class Ended:
                 "limit": limit_of([lane for _, lane in lanes]),
                 "targets": [{"dev": name.dev, "mdt": name.mdt, "window": lane.window.size} for name, lane in lanes],
             },
+            "s3": checked_document(self._checked),
             "missing": unusable(self.selection.missing),
             "outside": unusable(self.selection.outside),
             "troubles": issues(self._account.troubles),

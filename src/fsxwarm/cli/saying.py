@@ -29,6 +29,7 @@ class Saying:
     fit: bool = False
     _heard: dict[Word, _Heard] = field(default_factory=dict)
     _next: dict[Word, tuple[float, float]] = field(default_factory=dict)
+    _lines: list[str] = field(default_factory=list)
     _ready: str = ""
     _told_lopsided: bool = False
 
@@ -40,13 +41,17 @@ class Saying:
         if say.files and not heard.path:
             heard.path = say.files[0].path
 
+    def tell(self, line: str) -> None:
+        """A line of its own, told as soon as can be."""
+        self._lines.append(line)
+
     def ready(self) -> None:
         """The share asked for is resident."""
         self._ready = "ready: the share asked for is resident; the rest goes on"
 
     def due(self, seen: Snapshot, now: float) -> list[str]:
         """Lines to print at time `now`, in seconds on any steady clock."""
-        lines = []
+        lines, self._lines = self._lines, []
         for word in list(self._heard):
             due, pause = self._next.get(word, (now, _BETWEEN))
             if due <= now:
@@ -65,7 +70,7 @@ class Saying:
 
     def rest(self) -> list[str]:
         """Lines that were held back."""
-        return [self._line(word, None) for word in list(self._heard)]
+        return [*self._lines, *(self._line(word, None) for word in list(self._heard))]
 
     def _line(self, word: Word, in_flight: int | None) -> str:
         heard = self._heard.pop(word)

@@ -199,6 +199,21 @@ class Short(TypedDict):
     blocked: int
 
 
+class CheckedS3(TypedDict):
+    """What was found out about the objects behind files: `unchecked` were not looked up, `outside` are linked to none.
+
+    `newer` have an object that was written after the file; `requests` were made to S3; `skipped` is why checking was
+    given up, empty if it was not.
+    """
+
+    checked: Tally
+    unchecked: Tally
+    outside: Tally
+    newer: Tally
+    requests: int
+    skipped: str
+
+
 class PreloadDocument(Leftovers):
     """`fsxwarm.preload/1`.
 
@@ -224,6 +239,7 @@ class PreloadDocument(Leftovers):
     restore_seconds: float
     rates: Rates
     window: Window
+    s3: CheckedS3
     short: NotRequired[Short]
     report: NotRequired[FilePath]
 

@@ -77,9 +77,13 @@ class Atlas:
 
     async def chart_of(self, path: bytes) -> Chart | None:
         """The chart of the mount that a path lies on; None when that is no Lustre mount."""
+        mount = self.mount_of(path)
+        return None if mount is None else await self.chart(mount)
+
+    def mount_of(self, path: bytes) -> Mounted | None:
+        """The mount that a path lies on; None when that is no Lustre mount."""
         inside = [one for one in self._mounts if path == one.path or path.startswith(one.path.rstrip(b"/") + b"/")]
-        best = max(reversed(inside), key=lambda one: len(one.path), default=None)
-        return None if best is None else await self.chart(best)
+        return max(reversed(inside), key=lambda one: len(one.path), default=None)
 
     async def link_of(self, path: bytes) -> Link | None:
         """The link that a path lies in; None for a path outside every association. Raises CloudError."""

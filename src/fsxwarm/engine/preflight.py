@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from fsxwarm.engine.atlas import Atlas, cannot_ask
+from fsxwarm.engine.atlas import Atlas, Mounted, cannot_ask
 from fsxwarm.engine.objects import Budget, Objects
-from fsxwarm.model.association import Link
+from fsxwarm.model.association import Link, may_be_fsx
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.s3 import Stored, refusal
@@ -52,9 +52,9 @@ class Checked:
 
 
 class Inspector:
-    """Looks up what S3 holds of files. `say` is told once why files go unchecked; always without `mode` AUTO it raises.
+    """Looks up what S3 holds of files. `say` is told once why files go unchecked.
 
-    FsxwarmError CLOUD when AWS fails and `mode` is ALWAYS.
+    FsxwarmError CLOUD when AWS fails and `mode` is ALWAYS. AUTO asks only of mounts that look like FSx.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Inspector:
         self._say = say
         self._objects = Objects(atlas.cloud, now or asyncio.get_running_loop().time)
         self._budget = Budget(frugal=mode is CheckS3.AUTO)
+        self._fsx: dict[Mounted | None, bool] = {}
         self.found = Checked()
 
     async def look(self, entries: Sequence[Entry]) -> dict[Key, Stored | None]:
@@ -96,6 +97,9 @@ class Inspector:
     async def _by_link(self, entries: Sequence[Entry]) -> dict[Link, dict[str, Entry]]:
         groups: dict[Link, dict[str, Entry]] = {}
         for entry in entries:
+            if self._mode is CheckS3.AUTO and not self._may_be_fsx(entry.path):
+                self.found.unchecked.add(entry.size)
+                continue
             link = await self._atlas.link_of(entry.path)
             key = None if link is None else link.key_of(entry.path)
             if link is None:
@@ -105,6 +109,13 @@ class Inspector:
             else:
                 groups.setdefault(link, {})[key] = entry
         return groups
+
+    def _may_be_fsx(self, path: bytes) -> bool:
+        mount = self._atlas.mount_of(path)
+        known = self._fsx.get(mount)
+        if known is None:
+            known = self._fsx[mount] = mount is not None and may_be_fsx(mount.source)
+        return known
 
     def _pass(self, entries: Sequence[Entry]) -> None:
         for entry in entries:

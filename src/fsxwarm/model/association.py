@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from fsxwarm.model.s3 import Uri
 
 _SOURCE: Final = re.compile(r"(?P<nids>[^/]+):/(?P<fsname>[^/]+)(?P<below>/.*)?")
+_ADDRESS: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 _DNS: Final = re.compile(r"(?P<id>fs-[0-9a-f]{8,17})\.fsx\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?")
 
 
@@ -36,6 +37,12 @@ def parse_source(source: str) -> MountSource | None:
     dns = _DNS.fullmatch(host)
     below = (found["below"] or "").rstrip("/")
     return MountSource(host, found["fsname"], below, dns["id"] if dns else "", dns["region"] if dns else "")
+
+
+def may_be_fsx(source: str) -> bool:
+    """Whether a mount's source names an FSx file system, or an address that may be one's."""
+    found = parse_source(source)
+    return found is not None and (bool(found.id) or _ADDRESS.fullmatch(found.host) is not None)
 
 
 @dataclass(frozen=True, slots=True)
