@@ -6,6 +6,7 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fsxwarm.model.diagnosis import GONE
 from fsxwarm.model.entry import Entry, Key, Trouble, stat_proves_resident
@@ -66,14 +67,21 @@ class Looker:
             case Look.RELEASED:
                 return [_by_layout(answer) for answer in await self._hsm.released(paths)]
             case Look.BOTH:
-                return await self._both(paths)
+                return await self._both(files, paths)
 
-    async def _both(self, paths: list[bytes]) -> list[Sight]:
+    async def _both(self, files: Sequence[Entry], paths: list[bytes]) -> list[Sight]:
         self.cost[Look.ACTION] += len(paths)
         actions = await self._hsm.actions(paths)
         self.cost[Look.STATE] += len(paths)
         states = await self._hsm.states(paths)
-        return [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
+        sights = [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
+        warm = [at for at, sight in enumerate(sights) if sight.flags is not None and not sight.flags.released]
+        if warm:  # would a stat have told? Only one that is made now can say: the file may have just become resident
+            self.cost[Look.STAT] += len(warm)
+            stats = await self._tree.stat([paths[at] for at in warm])
+            for at, stat in zip(warm, stats, strict=True):
+                sights[at] = replace(sights[at], resident=_by_stat(files[at], stat).resident)
+        return sights
 
 
 def _by_stat(entry: Entry, answer: Stat | Trouble) -> Sight:

@@ -113,7 +113,7 @@ class Judging:
         match verdict:
             case Verdict.RESIDENT:
                 on_time = not self._book.rounds.by_stat(file)
-                self._book.rounds.polled(file, Look.BOTH, resident=True)
+                self._book.rounds.polled(file, Look.BOTH, resident=True, by_stat=sight.resident)
                 self._book.restored(file, now, on_time=on_time)
                 return
             case Verdict.IDLE if file.phase is Phase.WATCHED:

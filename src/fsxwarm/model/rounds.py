@@ -74,15 +74,15 @@ class Rounds:
         """Seconds until a file that is late, but all right, is asked after again."""
         return min(max(0.5 * (now - file.asked), self._policy.floor), self._policy.cap / 5)
 
-    def polled(self, file: File, how: Look, *, resident: bool) -> None:
-        """Learn from a look at a file under watch."""
+    def polled(self, file: File, how: Look, *, resident: bool, by_stat: bool | None = None) -> None:
+        """Learn from a look at a file under watch; `by_stat`: what a stat made after its flags proved, if one was."""
         if how is Look.STAT:
             if resident:
                 self._pace.proved_by_stat(file.entry.size)
             return
         if not resident:
             return  # it may have failed: that says nothing of how long restores take
-        if self.by_stat(file):
+        if by_stat is False and self.by_stat(file):
             self._pace.missed_by_stat(file.entry.size)
         self._pace.first_look_was(file.entry.size, hit=file.polls == 1)
 
