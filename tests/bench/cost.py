@@ -124,7 +124,3 @@ def main() -> bool:
         rows,
     )  # fmt: skip
     return good
-
-
-if __name__ == "__main__":
-    main()
