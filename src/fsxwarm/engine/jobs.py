@@ -261,11 +261,11 @@ class Jobs:
         if tracked is None or tracked.job.phase.final:
             return
         job = tracked.job
-        files = await self._store.files(job.id) if job.listed else ()
-        tracked.releasing = releasing = Releasing(job, self._access, self._protection, files)
         self._change(tracked, phase=Phase.RUNNING, started=self._wall())
         self._tell("job_running", job.id)
         try:
+            files = await self._store.files(job.id) if job.listed else ()
+            tracked.releasing = releasing = Releasing(job, self._access, self._protection, files)
             await releasing.run()
         except FsxwarmError as error:
             self._end(tracked, tracked.counters(), Phase.FAILED, error.exit, error.message)

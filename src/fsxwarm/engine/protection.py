@@ -54,6 +54,11 @@ class Protection:
                 if not kind[root]:
                     del kind[root]
 
+    def forget(self, most: int) -> None:
+        """Forget when paths were wanted, but for the `most` that were last."""
+        if len(self.wanted) > most:
+            self.wanted = dict(sorted(self.wanted.items(), key=lambda item: item[1])[-most:])
+
     def reason(self, path: bytes) -> Reason | None:
         """Why a file may not be released now; None if it may."""
         for root in _upwards(path):

@@ -272,6 +272,7 @@ class Service:
     async def _expire(self) -> None:
         await self._journal.flush()
         limits = self.plan.limits
+        self._protection.forget(limits.wanted_paths)
         limits = replace(limits, restored_age=max(limits.restored_age, self.plan.rest_after_restore))
         self._jobs.forget(await self._store.expire(self._wall(), limits))
 
