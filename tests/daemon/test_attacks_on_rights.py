@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,14 @@ def live() -> Iterator[Live]:
     with living(settings="[limits]\nopen_jobs = 5\nqueued_files = 1000\nleases = 2\n") as running:
         yield running
         running.alive()
+
+
+@pytest.fixture
+def everybodys() -> Iterator[Path]:
+    """A folder that everybody may write to."""
+    with tempfile.TemporaryDirectory(prefix="fsxwarm-open-") as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
 
 
 def test_who_has_no_business_with_it_does_not_get_through(live: Live) -> None:
@@ -284,13 +293,10 @@ def test_health_names_nobodys_paths(live: Live) -> None:
     assert "problems" in live.ask(ADA, "GET", "/v1/health").json
 
 
-def test_the_client_does_not_talk_to_a_squatter(tmp_path: Path) -> None:
+def test_the_client_does_not_talk_to_a_squatter(everybodys: Path) -> None:
     """Somebody else's socket, where the daemon's should be."""
-    tmp_path.chmod(0o777)
-    path = str(tmp_path / "s")
+    path = str(everybodys / "s")
     squat = "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True); sys.stdin.read()"
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o777)
     with subprocess.Popen(python_as(EVE, squat, path), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as squatter:
         assert squatter.stdout is not None
         squatter.stdout.readline()
@@ -301,10 +307,8 @@ def test_the_client_does_not_talk_to_a_squatter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("groups", [0, 5, 300, 5000])
-def test_all_groups_of_a_peer_are_known(tmp_path: Path, groups: int) -> None:
-    path = str(tmp_path / "s")
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o777)
+def test_all_groups_of_a_peer_are_known(everybodys: Path, groups: int) -> None:
+    path = str(everybodys / "s")
     wanted = [100_000 + n for n in range(groups)]
     connect = "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)"
     with socket.socket(socket.AF_UNIX) as server:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from daemon.live import Live, Systemd, end, living, start
+from daemon.talk import parse
 from fsxwarm.daemon.logs import bounded
 from fsxwarm.daemon.notify import Notifier
 
@@ -80,16 +81,14 @@ def test_it_stops_when_told_to_and_answers_who_waits() -> None:
     with living("--bandwidth", "1KB") as live:
         uid = os.geteuid()
         job = live.ask(uid, "POST", "/v1/jobs", {"kind": "preload", "paths": [str(live.mount)]}).json["id"]
-        answers = []
-        waiting = threading.Thread(
-            target=lambda: answers.append(live.ask(uid, "GET", f"/v1/jobs/{job}/wait?timeout=60"))
-        )
-        waiting.start()
-        while len(live.ask(uid, "GET", "/v1/jobs").json["jobs"]) < 1:
-            assert waiting.is_alive()
-        assert end(live.process) < 10
-        waiting.join(20)
-        assert [(answer.status, answer.kind) for answer in answers] == [(503, "restarting")]
+        with socket.socket(socket.AF_UNIX) as waiting:
+            waiting.settimeout(20)
+            waiting.connect(live.socket)
+            waiting.sendall(f"GET /v1/jobs/{job}/wait?timeout=60 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            live.alive()  # answered later, so that the other is being waited for by now
+            assert end(live.process) < 10
+            answer = parse(b"".join(iter(lambda: waiting.recv(65536), b"")))
+        assert (answer.status, answer.kind) == (503, "restarting")
         assert live.process.returncode == 0
         live.systemd.wait_for("STOPPING=1")
         assert not Path(live.socket).exists()
