@@ -231,7 +231,8 @@ def _load(db: sqlite3.Connection) -> Saved:
 
 def _add_job(db: sqlite3.Connection, request: JobRequest, created: float) -> Job:
     data = codec.write_list(request.files)
-    job = Job("", replace(request, files=()), created, listed=len(request.files), digest=codec.digest(data) if request.files else "")
+    digest = codec.digest(data) if request.files else ""
+    job = Job("", replace(request, files=()), created, listed=len(request.files), digest=digest)
     number = db.execute(
         "INSERT INTO jobs (phase, ended, walk, body) VALUES (?, NULL, '', ?)", (job.phase.value, codec.write_job(job))
     ).lastrowid
