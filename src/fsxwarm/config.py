@@ -57,6 +57,9 @@ class Settings:
     reserve: Amount = Amount(percent=5.0)  # noqa: RUF009 - Amount is frozen
     """Space that a preload leaves free: a percentage of the file system, or bytes."""
 
+    release_unchecked: bool = False
+    """Whether `release --until-free` may release files that cannot be looked up in S3."""
+
     def __post_init__(self) -> None:
         if not self.window_floor <= self.window_start <= self.window_ceiling:
             raise FsxwarmError(
@@ -117,9 +120,18 @@ def _backend(text: str) -> Backend:
         raise ValueError(f"{text!r} is none of {', '.join(Backend)}") from None
 
 
+def _yes_or_no(text: str) -> bool:
+    words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+    try:
+        return words[text.lower()]
+    except KeyError:
+        raise ValueError(f"{text!r} is neither yes nor no") from None
+
+
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "Backend": _backend,
     "str": str,
+    "bool": _yes_or_no,
     "int": _count,
     "float": _seconds,
     "Amount": parse_amount,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,9 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from aws.fake_endpoint import Account, serve
-from cli.machine import Done
+from aws.fake_endpoint import Account, file_system, serve
+from aws.machine import Machine
+from aws.world import FILES, World
 from fsxwarm.sim.launch import SimulatedFsx
 
 REGION = "us-east-1"
@@ -35,6 +33,7 @@ def endpoint(account: Account) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def moto_address() -> Iterator[str]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -77,21 +76,6 @@ def s3(moto_address: str) -> Iterator[Any]:
     client.close()
 
 
-@dataclass
-class Machine:
-    """A machine with a simulated FSx mounted as a given file system of the account."""
-
-    fsx: SimulatedFsx
-    variables: dict[str, str]
-
-    def fsxwarm(self, *arguments: str | Path, **variables: str) -> Done:
-        environ = self.fsx.environ(os.environ) | self.variables | variables
-        done = subprocess.run(
-            [sys.executable, "-m", "fsxwarm", *arguments], env=environ, capture_output=True, check=False, timeout=120
-        )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
 MakeMachine = Callable[..., Machine]
 
 
@@ -109,3 +93,9 @@ def machine(sim_fsx: Callable[..., SimulatedFsx], variables: dict[str, str], tmp
             return Machine(fsx, variables | {"FSXWARM_MOUNTS": str(mounts)})
 
         yield make
+
+
+@pytest.fixture
+def world(account: Account, s3: Any, machine: MakeMachine) -> World:
+    system = file_system()
+    return World(account, s3, machine(system, "--files", str(FILES), "--size", "1KB"), system)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aws.conftest import Machine, MakeMachine
+from aws.conftest import MakeMachine
 from aws.fake_endpoint import Account, association, file_system
+from aws.machine import Machine
 
 
 def _linked(account: Account, machine: MakeMachine, *more: tuple[str, str]) -> Machine:

@@ -207,7 +207,11 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
             "--attempts": attempts is not None,
             "--reserve": reserve is not None,
         },
-        here={"--dry-run": dry_run, "an s3:// address": any(map(is_uri, command.paths))},
+        here={
+            "--check-s3": check_s3 is not CheckS3.AUTO,
+            "--dry-run": dry_run,
+            "an s3:// address": any(map(is_uri, command.paths)),
+        },
     )
     if client is not None:
         return preload_by_daemon(client, command, wait=not (no_wait or background))

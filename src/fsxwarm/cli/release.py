@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -13,18 +13,36 @@ from fsxwarm.app import App
 from fsxwarm.cli.asking import files_wished, have_done
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, read, select
+from fsxwarm.cli.options import (
+    BackendOption,
+    Braces,
+    CheckS3Option,
+    Exclude,
+    FilesFrom,
+    Include,
+    Json,
+    Nul,
+    Paths,
+    read,
+    select,
+)
 from fsxwarm.cli.output import complain, emit_json, show_path
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
+from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.make_room import MakeRoom, Room
+from fsxwarm.engine.preflight import CheckS3, Inspector
 from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
 from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
+
+_OUT_OF_ORDER: Final = 5
+"""Requests to S3 to begin with: batches of files come to be released a little out of order."""
+_ALARMING: Final = frozenset({Reason.HUNG, Reason.NO_OBJECT, Reason.OTHER_SIZE, Reason.UNCHECKED})
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be released.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -57,6 +75,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     files_from: FilesFrom = None,
     nul: Nul = False,
     braces: Braces = False,
+    check_s3: CheckS3Option = CheckS3.AUTO,
     dry_run: DryRun = False,
     yes: Yes = False,
     backend: BackendOption = None,
@@ -93,7 +112,8 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         )
 
     async def work(app: App) -> Exit:
-        releaser = Releaser(app.tree, app.hsm, dry_run=dry_run)
+        keeper = _keeper(app, check_s3, make_room=target is not None)
+        releaser = Releaser(app.tree, app.hsm, dry_run=dry_run, keeper=keeper)
         chosen = selection(app)
         room = None
         interrupted = False
@@ -128,7 +148,11 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         local=local,
         by_daemon=by_daemon,
         own={"--backend": backend is not None},
-        here={"--until-free": target is not None, "an s3:// address": any(map(is_uri, paths or ()))},
+        here={
+            "--check-s3": check_s3 is not CheckS3.AUTO,
+            "--until-free": target is not None,
+            "an s3:// address": any(map(is_uri, paths or ())),
+        },
     )
     if client is None:
         return run(work, json=json, backend=backend)
@@ -137,6 +161,19 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     wish["include"], wish["exclude"] = list(include or ()), list(exclude or ())
     wish["options"] = {"used_before": used_before, "dry_run": dry_run}
     return have_done(client, wish, mode=choose(Mode.AUTO, json=json), json=json)
+
+
+def _keeper(app: App, mode: CheckS3, *, make_room: bool) -> ReleaseGuard:
+    """What is asked before each release. Making room takes whatever is oldest: it is always checked, if it can be."""
+    strict = make_room and not app.settings.release_unchecked
+    if strict and mode is CheckS3.NEVER:
+        raise FsxwarmError(
+            Kind.USAGE,
+            "--until-free releases nothing without a look at S3",
+            hint="leave --check-s3 out, or set FSXWARM_RELEASE_UNCHECKED=yes",
+        )
+    inspector = Inspector(app.aws.atlas, CheckS3.ALWAYS if strict else mode, complain, first=_OUT_OF_ORDER)
+    return ReleaseGuard(inspector, strict=strict)
 
 
 def _must_be_able_to_ask(files_from: str | None) -> None:
@@ -169,7 +206,7 @@ async def _mount(selection: Selection) -> bytes:
 
 def _exit(released: Released, selection: Selection, room: Room | None) -> Exit:
     incomplete = (
-        released.troubles.count or selection.missing.count or selection.outside.count or Reason.HUNG in released.left
+        released.troubles.count or selection.missing.count or selection.outside.count or _ALARMING & set(released.left)
     )
     return worst(
         Exit.INCOMPLETE if incomplete else Exit.DONE,

@@ -28,6 +28,9 @@ _WORDS: Final = {
     Reason.NOT_YOURS: "not yours to write",
     Reason.UNREADABLE: "flags not readable",
     Reason.REFUSED: "refused by Lustre",
+    Reason.NO_OBJECT: "not in S3: releasing it would lose its data",
+    Reason.OTHER_SIZE: "of another size in S3",
+    Reason.UNCHECKED: "not known to be in S3",
     Reason.HUNG: "no answer from the file system",
 }
 

@@ -24,17 +24,18 @@ _WANTED_PER_REQUEST: Final = 200
 class Budget:
     """How many requests may be made: none too many for the files that are wanted, or any number.
 
-    `frugal`: at most one for each 200 wanted files, and one to begin with.
+    `frugal`: at most one for each 200 wanted files, and `first` to begin with.
     """
 
-    def __init__(self, *, frugal: bool) -> None:
+    def __init__(self, *, frugal: bool, first: int = 1) -> None:
         self._frugal = frugal
+        self._first = first
         self.wanted = 0
         self.requests = 0
 
     def spend(self) -> bool:
         """Take one request; False when there is none left."""
-        if self._frugal and self.requests >= -(-self.wanted // _WANTED_PER_REQUEST):
+        if self._frugal and self.requests >= max(self._first, -(-self.wanted // _WANTED_PER_REQUEST)):
             return False
         self.requests += 1
         return True

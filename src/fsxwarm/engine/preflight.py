@@ -54,17 +54,15 @@ class Checked:
 class Inspector:
     """Looks up what S3 holds of files. `say` is told once why files go unchecked.
 
-    FsxwarmError CLOUD when AWS fails and `mode` is ALWAYS. AUTO asks only of mounts that look like FSx.
+    `first` requests are made however few files there are. FsxwarmError CLOUD when AWS fails and `mode` is ALWAYS. AUTO asks only of mounts that look like FSx.
     """
 
-    def __init__(
-        self, atlas: Atlas, mode: CheckS3, say: Callable[[str], None], now: Callable[[], float] | None = None
-    ) -> None:
+    def __init__(self, atlas: Atlas, mode: CheckS3, say: Callable[[str], None], *, first: int = 1) -> None:
         self._atlas = atlas
         self._mode = mode
         self._say = say
-        self._objects = Objects(atlas.cloud, now or asyncio.get_running_loop().time)
-        self._budget = Budget(frugal=mode is CheckS3.AUTO)
+        self._objects = Objects(atlas.cloud, asyncio.get_running_loop().time)
+        self._budget = Budget(frugal=mode is CheckS3.AUTO, first=first)
         self._fsx: dict[Mounted | None, bool] = {}
         self.found = Checked()
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from fsxwarm.engine.crew import Crew
 from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
-from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import MAX_REQUEST, Action, Flags, Verb
 from fsxwarm.model.tally import Tally
 from fsxwarm.ports.hsm import CallHungError, Hsm, Reply
@@ -37,6 +37,17 @@ class Reason(StrEnum):
     UNREADABLE = "unreadable"
     REFUSED = "refused"
     HUNG = "hung"
+    NO_OBJECT = "no_object"
+    OTHER_SIZE = "other_size"
+    UNCHECKED = "unchecked"
+
+
+class ReleaseKeeper(Protocol):
+    """Has the last word on what is safe to release."""
+
+    async def refused(self, entries: Sequence[Entry]) -> Mapping[Key, Reason]:
+        """Those of at most 50 files that must be left alone, and why."""
+        ...
 
 
 @dataclass(slots=True)
@@ -84,21 +95,28 @@ class Releaser:
     A file is released only if, right before, nothing was queued for it at the coordinator (releasing a file that is
     being restored blocks, then throws the restore away), its flags allow it (a full copy is in the archive and it
     has not changed since; no pin), and its name still means the same file. The server checks the flags once more.
-    `guard` may name a reason of its own to leave a file alone.
+    `guard` may name a reason of its own to leave a file alone; `keeper` is asked last, of all that passed.
     """
 
     def __init__(
-        self, tree: Tree, hsm: Hsm, *, dry_run: bool = False, guard: Callable[[Entry], Reason | None] = lambda _: None
+        self,
+        tree: Tree,
+        hsm: Hsm,
+        *,
+        dry_run: bool = False,
+        guard: Callable[[Entry], Reason | None] = lambda _: None,
+        keeper: ReleaseKeeper | None = None,
     ) -> None:
         self._tree = tree
         self._hsm = hsm
         self._looks = Looks(hsm, tree)
         self._guard = guard
+        self._keeper = keeper
         self.result = Released(dry_run=dry_run)
 
     async def release(self, entries: Sequence[Entry]) -> None:
         """Release what may be released of at most 50 files; the rest is counted."""
-        entries = await self.look(entries)
+        entries = await self._safe(await self.look(entries))
         if not self.result.dry_run:
             entries = await self._same(entries)
             while entries:
@@ -106,6 +124,16 @@ class Releaser:
             return
         for entry in entries:
             self.result.give(entry)
+
+    async def _safe(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Keep the files that the keeper lets go."""
+        if self._keeper is None or not entries:
+            return entries
+        refused = await self._keeper.refused(entries)
+        for entry in entries:
+            if entry.key in refused:
+                self.result.leave(entry, refused[entry.key])
+        return [entry for entry in entries if entry.key not in refused]
 
     async def look(self, entries: Sequence[Entry]) -> list[Entry]:
         """Return the files that may be released now, and count the others."""

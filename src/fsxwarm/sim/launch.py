@@ -45,6 +45,7 @@ class SimulatedFsx:
             **base,
             "PATH": path,
             "FSXWARM_MOUNTS": str(self.folder / "mounts"),
+            "FSXWARM_RELEASE_UNCHECKED": "yes",  # there is no S3 behind it
             "FSXWARM_SYSTEM_CALLS": str(layout.system_calls(self.folder)),
         }
         return found if uid is None else {**found, "FSXWARM_SIM_UID": str(uid)}

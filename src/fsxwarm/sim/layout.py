@@ -60,6 +60,7 @@ def shell_lines(folder: Path) -> str:
     return (
         f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
         f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
+        "export FSXWARM_RELEASE_UNCHECKED=yes\n"
         f"export FSXWARM_SYSTEM_CALLS={shlex.quote(str(system_calls(folder)))}\n"
     )
 
