@@ -28,7 +28,7 @@ def entry(name: str, number: int, size: int = 100) -> Entry:
 
 
 def atlas(cloud: PaperCloud) -> Atlas:
-    return Atlas(cloud, [Mounted(b"/fsx", "fs-1.example@tcp:/abc")])
+    return Atlas(cloud, [Mounted(b"/fsx", "10.0.0.7@tcp:/abc")])
 
 
 async def _walk(entries: Sequence[Entry], size: int = 100) -> AsyncIterator[Batch]:
