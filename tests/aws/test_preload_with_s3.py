@@ -53,3 +53,26 @@ def test_always_fails_when_s3_may_not_be_listed(world: World) -> None:
     assert done.status == 5
     assert "fsx:DescribeDataRepositoryAssociations" in done.err
     assert world.here.fsx.control("calls").get("requests", 0) == 0
+
+
+def test_each_single_file_has_the_right_reason(world: World, tmp_path: Path) -> None:
+    files = world.files
+    world.archive(files[:3])
+    world.delete(files[3:6])
+    world.deny(files[6:9])
+    report = tmp_path / "report"
+    done = world.here.fsxwarm("preload", "s3://data/base/", "--json", "--report", report, "--attempts", "1")
+    assert done.status == 3, done
+    expected = {str(path): ("blocked", "storage_class") for path in files[:3]}
+    expected |= {str(path): ("blocked", "object_missing") for path in files[3:6]}
+    expected |= {str(path): ("failed", "access_denied") for path in files[6:9]}
+    assert _lines(report) == expected
+    assert done.json["outcomes"]["restored"]["files"] == FILES - 9
+
+
+def test_without_its_log_a_failure_stays_unexplained_and_it_is_said(world: World) -> None:
+    world.deny(world.files[:1])
+    world.account.trouble = [Trouble("FilterLogEvents", code="AccessDeniedException", times=99)]
+    done = world.here.fsxwarm("preload", world.here.fsx.mount, "--attempts", "1")
+    assert done.status == 3
+    assert "allow logs:FilterLogEvents" in done.err

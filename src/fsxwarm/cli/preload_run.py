@@ -24,6 +24,7 @@ from fsxwarm.cli.saying import Saying
 from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
+from fsxwarm.engine.explain import Explaining
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
 from fsxwarm.engine.report import Report, check_report, files_to_retry
@@ -88,15 +89,22 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     reserve = app.settings.reserve if command.reserve is None else command.reserve
     wish = Wish(ready=command.ready, deadline=command.deadline, reserve=reserve, fit=command.fit)
     preflight = Preflight(Inspector(app.aws.atlas, command.check_s3, saying.tell))
-    warmer = Warmer(app.tree, app.hsm, selection, policy, wish, account, preflight)
+    explaining = Explaining(account, app.aws.atlas, app.aws.log, time.time)
+    listener = account if command.check_s3 is CheckS3.NEVER else explaining
+    warmer = Warmer(app.tree, app.hsm, selection, policy, wish, listener, preflight)
     if child is not None:
         child.started()
     try:
         async with showing(command.progress, warmer, account, saying):
             code = await warmer.run()
+            if code is Exit.INTERRUPTED:
+                explaining.let_go()
+            elif problem := await explaining.end():
+                saying.tell(problem)
         ended = Ended(warmer, account, selection, preflight.found, report=command.report, again=_again(command))
         return await _tell(app, command, ended, report, code)
     except FsxwarmError as error:
+        explaining.let_go()
         if report is not None:
             await report.end({"exit": int(error.exit), "error": str(error)})
         raise

@@ -54,7 +54,8 @@ class Checked:
 class Inspector:
     """Looks up what S3 holds of files. `say` is told once why files go unchecked.
 
-    `first` requests are made however few files there are. FsxwarmError CLOUD when AWS fails and `mode` is ALWAYS. AUTO asks only of mounts that look like FSx.
+    `first` requests are made however few files there are. AUTO asks only of mounts that look like FSx. FsxwarmError
+    CLOUD when AWS fails and `mode` is ALWAYS.
     """
 
     def __init__(self, atlas: Atlas, mode: CheckS3, say: Callable[[str], None], *, first: int = 1) -> None:
