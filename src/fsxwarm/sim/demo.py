@@ -16,7 +16,20 @@ from typing import Final
 from fsxwarm.sim.launch import SimulatedFsx, start
 
 _FILES: Final = 2000
-_FSX: Final = ("--files", str(_FILES), "--size", "lognormal", "--mdts", "2", "--agents", "32", "--bandwidth", "2GB", "--latency", "300ms")
+_FSX: Final = (
+    "--files",
+    str(_FILES),
+    "--size",
+    "lognormal",
+    "--mdts",
+    "2",
+    "--agents",
+    "32",
+    "--bandwidth",
+    "2GB",
+    "--latency",
+    "300ms",
+)
 _ONE_LINER: Final = "find {mount} -type f -print0 | xargs -0 -n 1 -P 32 lfs hsm_restore"
 _PATIENCE: Final = 300.0
 
