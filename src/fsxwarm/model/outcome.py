@@ -108,11 +108,9 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     ),
     Reason.STORAGE_CLASS: Meaning(
         "its object is in a storage class that FSx cannot read (Glacier, Deep Archive, or an archive tier)",
-        "thaw it (`fsxwarm preload --thaw`), or change its class; then run again",
+        "thaw it (`aws s3api restore-object`), or change its class; then run again",
     ),
-    Reason.THAWING: Meaning(
-        "its object is being thawed in S3", "wait: run again later, or wait for it with `fsxwarm preload --thaw`"
-    ),
+    Reason.THAWING: Meaning("its object is being thawed in S3", "wait until it is thawed, then run again"),
     Reason.ACCESS_DENIED: Meaning(
         "FSx was denied access to its object",
         "check the bucket's policy, the key's (KMS) and the rights of FSx's service-linked role",
