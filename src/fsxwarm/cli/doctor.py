@@ -13,6 +13,7 @@ from fsxwarm.cli.output import console, emit_json, safe
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import DoctorDocument
 from fsxwarm.engine.doctor import Doctor, Finding, Level
+from fsxwarm.engine.doctor_aws import examine_aws
 from fsxwarm.errors import Exit
 
 _STYLES: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "bold red"}
@@ -38,6 +39,10 @@ def doctor(paths: Paths = None, *, json: Json = False) -> Exit:
             findings.append(Finding("backend", Level.OK, f"{choice.backend.value}: {choice.why}"))
             if not json:
                 _show(findings[-1])
+        async for finding in examine_aws(app.aws.atlas, given):
+            findings.append(finding)
+            if not json:
+                _show(finding)
         if not given:
             findings.append(Finding("path", Level.FAIL, "no Lustre file system is mounted here", _MOUNT))
             if not json:
