@@ -88,5 +88,6 @@ class Saying:
             Word.CALL_HUNG: f"a request for {files} hangs in the kernel; they are watched{such_as}",
             Word.RETRY: f"{files}: the restore came to nothing and is tried again{such_as}",
             Word.NO_ROOM: "no room for the rest" if self.fit else "not all of it fits: nothing more is asked for",
+            Word.ROOM_UNKNOWN: "free space could not be measured (lfs df): it is not known whether all of it fits",
             Word.NOT_ALLOWED: "the metadata server refuses every restore that this user asks for",
         }[word]

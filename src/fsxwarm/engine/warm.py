@@ -224,7 +224,7 @@ class Warmer:
                 self._driver.post(Room(dev, measure.available))
             elif dev not in self._unmeasured:
                 self._unmeasured.add(dev)
-                self._listener.trouble(measure)
+                self._listener.said(Say(Word.ROOM_UNKNOWN))
 
     def _check_fit(self) -> None:
         """Stop asking when what was found and not asked for yet is more than what is free."""

@@ -212,6 +212,8 @@ class Word(Enum):
     """A request hangs in the kernel; its files are watched."""
     RETRY = "retry"
     NO_ROOM = "no_room"
+    ROOM_UNKNOWN = "room_unknown"
+    """Free space could not be measured: nothing keeps more from being asked for than there is room for."""
     NOT_ALLOWED = "not_allowed"
     """Every single file is refused although its flags are fine: this user may not restore here."""
 
