@@ -292,6 +292,7 @@ class _Drawing:
         fixed = rng.choice((1, 2, 4, 7, 10, 50, 200, None, None))
         root = calm or self.chance(0.75 if self.users_may_restore else 0.2)
         policy = Policy(
+            floor=2.0,  # late files are asked after sooner than in earnest: more happens in less time
             window=WindowPolicy(start=rng.choice((4, 64)), floor=4, ceiling=5000, fixed=fixed),
             stat_settles=self.stat_settles,
             may_cancel=root and self.chance(0.7),

@@ -30,7 +30,7 @@ class Policy:
     may_cancel: bool = False
     cures: int = 2
     lookahead: int = 10_000
-    floor: float = 2.0
+    floor: float = 5.0
     cap: float = 600.0
     backoff: float = 2.0
     patience: float = 120.0
