@@ -30,7 +30,8 @@ case "$1" in
 esac
 """
 
-# Runs a command and prints the most memory (KiB) that it and all its helpers had resident at once, then its seconds.
+# Runs a command and prints the most memory (bytes) that it and its helpers had resident at once, then its seconds.
+# Proportional set sizes: what a child shares with its parent between fork and exec is counted once.
 _WATCH = """
 import os, subprocess, sys, time
 def tree(pid):
@@ -41,16 +42,17 @@ def tree(pid):
         except OSError:
             pass
     return pids
-def rss(pid):
+def pss(pid):
     try:
-        return int(open(f"/proc/{pid}/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
+        rollup = open(f"/proc/{pid}/smaps_rollup").read()
+        return int(rollup.split("Pss:")[1].split()[0]) * 1024
+    except (OSError, IndexError):
         return 0
 began = time.monotonic()
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 most = 0
 while process.poll() is None:
-    most = max(most, sum(map(rss, tree(process.pid))))
+    most = max(most, sum(map(pss, tree(process.pid))))
     time.sleep(0.01)
 print(most, time.monotonic() - began, process.returncode)
 """
