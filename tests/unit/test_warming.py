@@ -555,3 +555,18 @@ def test_a_path_too_long_for_the_kernel_says_so() -> None:
     bench.trouble[entry(1).key] = 36
     bench.want([entry(1)])
     assert bench.reason(1) is Reason.NAME_TOO_LONG
+
+
+def test_a_cured_file_waits_for_its_turn_and_for_no_older_look() -> None:
+    """The cancellation is answered only after a look has seen it work: the look planned on it must be forgotten."""
+    bench = Bench(may_cancel=True, window=1)
+    bench.want([entry(1), entry(2)])
+    bench.take_all()
+    bench.action[entry(1).key] = WEDGED
+    bench.pass_time(60, until=lambda: bool(bench.cancels))
+    bench.tell(Cancelled([entry(1).key], 0))
+    bench.pass_time(3)
+    bench.action[entry(1).key] = IDLE
+    bench.tell(Cancelled([entry(1).key], 0))
+    bench.pass_time(30)
+    assert [file.path for submit in bench.submits for file in submit.files] == [b"/fsx/1"]

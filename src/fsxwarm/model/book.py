@@ -133,6 +133,7 @@ class Book:
         if not file.wanted_by:
             self.finish(file, Outcome.CANCELLED, Reason.INTERRUPTED)
             return
+        file.due = None  # a look that was planned for the request that came to nothing
         self.move(file, Phase.QUEUED)
         self.lane(file).cold.put(file, ahead=True)
 
