@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from fsxwarm.engine.atlas import Atlas, Mounted, cannot_ask
@@ -14,24 +13,18 @@ from fsxwarm.engine.objects import Budget, Objects
 from fsxwarm.model.association import Link, may_be_fsx
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.outcome import Reason
-from fsxwarm.model.s3 import Stored, refusal
+from fsxwarm.model.s3 import CheckS3, Stored, refusal
 from fsxwarm.model.tally import Tally
 from fsxwarm.ports.cloud import CloudError, Fault
 from fsxwarm.ports.tree import Batch
+
+__all__ = ["CheckS3", "Checked", "Inspector", "Preflight", "wanted"]
 
 _GROUP: Final = 1000
 _BATCHES: Final = 500
 _AT_ONCE: Final = 8
 _SLACK: Final = 3600
 """Seconds by which an object may be younger than its file: exporting a file takes its time, and makes its object."""
-
-
-class CheckS3(StrEnum):
-    """Whether objects are looked at first: as far as it costs little, at any cost, or not at all."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 @dataclass(slots=True)

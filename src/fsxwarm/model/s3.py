@@ -44,6 +44,14 @@ def is_uri(text: str) -> bool:
     return text.lower().startswith(SCHEME)
 
 
+class CheckS3(StrEnum):
+    """Whether objects are looked at first: as far as it costs little, at any cost, or not at all."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 class Thaw(StrEnum):
     """Whether an archived object has, or will have, a copy that can be read."""
 
