@@ -6,10 +6,11 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fsxwarm.aws.calls import Calls
 from fsxwarm.aws.cloud import AwsCloud
@@ -25,12 +26,18 @@ from fsxwarm.lustre.mounts import read_mounts
 from fsxwarm.lustre.native import NativeHsm
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.association import parse_source
+from fsxwarm.model.entry import Trouble
 from fsxwarm.model.filesystems import is_lustre_client
+from fsxwarm.model.policy import Policy
+from fsxwarm.model.window import WindowPolicy
 from fsxwarm.ports.cloud import Cloud
 from fsxwarm.ports.restore_log import RestoreLog
 from fsxwarm.ports.tree import Tree
 
 T = TypeVar("T")
+
+_STAT_SETTLES: Final = (2, 15)
+"""Clients from this version answer the stat of a file in flight from a cached lock (measured); older ones may block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,18 @@ class App:
         """Mount points of Lustre clients, in the order of mounting."""
         mounts = read_mounts(self.settings.mounts)
         return [mount.path for mount in mounts if is_lustre_client(mount.fstype, mount.source)]
+
+    async def policy(self, *, window: int | None = None, attempts: int | None = None) -> Policy:
+        """How files are warmed here; a `window` or `attempts` of the caller's takes the place of the settings'."""
+        settings = self.settings
+        version = await self.hsm.version()
+        epoch = time.time() - asyncio.get_running_loop().time()
+        return Policy(
+            WindowPolicy(settings.window_start, settings.window_floor, settings.window_ceiling, window, epoch),
+            attempts=settings.attempts if attempts is None else attempts,
+            stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
+            may_cancel=os.geteuid() == 0,
+        )
 
     @property
     def addresses(self) -> Addresses:

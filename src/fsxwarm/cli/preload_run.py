@@ -33,13 +33,9 @@ from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.outcome import Outcome
-from fsxwarm.model.policy import Policy
 from fsxwarm.model.units import Amount, format_count, format_size
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.store.rates import Rate, RateStore, rates_file
 
-_STAT_SETTLES: Final = (2, 15)
-"""Clients from this version answer the stat of a file in flight from a cached lock (measured); older ones may block."""
 _TELLING: Final = 20
 """Restored files from which on a run's rate tells something."""
 
@@ -74,7 +70,7 @@ class Command:
 async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     """Warm, show it, and tell what came of it; in the background, `child` is told how far it is."""
     selection = await _selection(app, command)
-    policy = await _policy(app, command)
+    policy = await app.policy(window=command.window, attempts=command.attempts)
     saying = Saying(fit=command.fit)
     report = None
     if command.report is not None:
@@ -165,17 +161,6 @@ async def _selection(app: App, command: Command) -> Selection:
     )
     await selection.resolve()
     return selection
-
-
-async def _policy(app: App, command: Command) -> Policy:
-    settings = app.settings
-    version = await app.hsm.version()
-    return Policy(
-        window=WindowPolicy(settings.window_start, settings.window_floor, settings.window_ceiling, command.window),
-        attempts=settings.attempts if command.attempts is None else command.attempts,
-        stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
-        may_cancel=os.geteuid() == 0,
-    )
 
 
 def _header(command: Command) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from fsxwarm.app import App, open_app
+from fsxwarm.app import open_app
 from fsxwarm.configfile import Config
 from fsxwarm.daemon.access import Circle
 from fsxwarm.daemon.api import Quota
@@ -24,13 +24,10 @@ from fsxwarm.lustre.access import LustreAccess
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.job import Identity
 from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.ports.tree import Place
 from fsxwarm.store.sqlite import SqliteStore
 
 _LOG: Final = structlog.get_logger("fsxwarm.daemon")
-_STAT_SETTLES: Final = (2, 15)
-"""From this version of the client on a stat is a cheap and certain sign that a restore ended (measured)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ async def open_core(config: Config, environ: Mapping[str, str]) -> AsyncIterator
         access = LustreAccess(app.tree, app.hsm, config.warming, environ)
         store = await SqliteStore.open(str(Path(config.daemon.state) / "jobs.sqlite"))
         try:
-            policy = await _policy(app)
+            policy = await app.policy()
             plan = plan_of(config, policy)
             async with Service(app.tree, app.hsm, access, store, plan, wall=time.time) as service:
                 yield Core(service, access)
@@ -101,14 +98,3 @@ def _make_state(folder: str) -> None:
         raise FsxwarmError(
             Kind.STORE, f"cannot make {folder}: {error.strerror}", hint="make it, or name another (daemon.state)"
         ) from None
-
-
-async def _policy(app: App) -> Policy:
-    settings = app.settings
-    version = await app.hsm.version()
-    return Policy(
-        window=WindowPolicy(settings.window_start, settings.window_floor, settings.window_ceiling),
-        attempts=settings.attempts,
-        stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
-        may_cancel=os.geteuid() == 0,
-    )
