@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,14 +182,22 @@ async def test_every_released_version_is_brought_up_to_date(released: Path, tmp_
     saved = await store.load()
     assert [job.request.label for job in saved.jobs] == ["épreuve", "épreuve"]
     assert [job.phase for job in saved.jobs] == [Phase.DONE, Phase.RUNNING]
+    assert saved.jobs[1].request == replace(REQUEST, files=())
     assert await store.files("2") == REQUEST.files
     assert [f.reason for f in await store.failures("1", 0, 10)] == ["restore_failed"]
     assert saved.leases[0].path == b"/fsx/\xff"
     assert list(await store.restored_since(0.0)) == [12]
 
 
-def test_the_newest_version_is_among_the_released_ones() -> None:
-    assert (Path(__file__).parent / "stores" / f"v{schema.VERSION}.sql").exists()
+def test_what_is_written_of_a_job_is_what_the_newest_version_wrote(tmp_path: Path) -> None:
+    """Whoever adds a field adds a step, and a `stores/vN.sql`: a version before could not read such a job."""
+    newest = Path(__file__).parent / "stores" / f"v{schema.VERSION}.sql"
+    with closing(sqlite3.connect(_as_it_was(newest, tmp_path / "state.db"))) as db:
+        written = json.loads(db.execute("SELECT body FROM jobs").fetchone()[0])
+    now = json.loads(codec.write_job(Job("1", REQUEST, 1.0)))
+    assert written.keys() == now.keys()
+    assert written["options"].keys() == now["options"].keys()
+    assert written["counters"].keys() == now["counters"].keys()
 
 
 counts = st.builds(Count, st.integers(0, 2**40), st.integers(0, 2**60))

@@ -52,6 +52,7 @@ class Options(TypedDict, total=False):
     used_before: int | None
     dry_run: bool
     every: float
+    check_s3: Literal["auto", "always", "never"]
 
 
 class JobWish(TypedDict):

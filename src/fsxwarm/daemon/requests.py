@@ -11,6 +11,7 @@ from fsxwarm.model.job import DEFAULT_PRIORITY, TOP_PRIORITY, Identity, JobOptio
 from fsxwarm.model.lease import MOST_SECONDS, LeaseRequest
 from fsxwarm.model.order import Order
 from fsxwarm.model.patterns import compile_globs
+from fsxwarm.model.s3 import CheckS3
 
 _LONGEST_PATH: Final = 4096
 """Of characters: PATH_MAX is as many bytes."""
@@ -77,12 +78,14 @@ class WishOptions(_Body):
     used_before: Annotated[int, Field(ge=0, le=_LATEST)] | None = None
     dry_run: bool = False
     every: Annotated[float, Field(ge=_EACH_ROUND, le=_YEAR, allow_inf_nan=False)] = 3600.0
+    check_s3: Literal["auto", "always", "never"] = "auto"
 
     def to_model(self) -> JobOptions:
         """As the engine has them."""
         return JobOptions(
             ready=self.ready, deadline=self.deadline, fit=self.fit, order=Order(self.order),
             used_before=self.used_before, dry_run=self.dry_run, every=self.every,
+            check_s3=CheckS3(self.check_s3),
         )  # fmt: skip
 
 

@@ -30,13 +30,15 @@ class Wanted(NamedTuple):
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     order: str
+    check_s3: str
 
     @classmethod
     def of(cls, job: Job) -> Wanted:
         """What this job wants."""
         request = job.request
-        order = request.options.order.value
-        return cls(request.identity, request.paths, job.digest, request.include, request.exclude, order)
+        options = request.options
+        order, check_s3 = options.order.value, options.check_s3.value
+        return cls(request.identity, request.paths, job.digest, request.include, request.exclude, order, check_s3)
 
 
 def select(job: Job, tree: Tree, files: Sequence[bytes], *, whole: bool = False) -> Selection:

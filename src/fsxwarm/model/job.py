@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from fsxwarm.errors import Exit, worst
 from fsxwarm.model.order import Order
 from fsxwarm.model.outcome import Reason
+from fsxwarm.model.s3 import CheckS3
 
 DEFAULT_PRIORITY: Final = 50
 LOW_PRIORITY: Final = 0
@@ -67,7 +68,7 @@ class JobOptions:
     `ready`: a share (0 to 1) of the bytes, in order, after which a preload counts as ready. `deadline`: seconds from
     the submission. `fit`: warm what fits instead of stopping when not all will. `used_before`: release only files last
     used before (seconds since the epoch). `dry_run`: release nothing, count what would be. `every`: seconds between
-    two rounds of a keep-warm job.
+    two rounds of a keep-warm job. `check_s3`: how closely S3 is looked at before FSx is asked, or a file released.
     """
 
     ready: float | None = None
@@ -77,6 +78,7 @@ class JobOptions:
     used_before: int | None = None
     dry_run: bool = False
     every: float = 3600.0
+    check_s3: CheckS3 = CheckS3.AUTO
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 from fsxwarm.errors import Exit
 from fsxwarm.model.job import Count, Counters, Identity, Job, JobOptions, JobRequest, Kind, Phase
 from fsxwarm.model.order import Order
+from fsxwarm.model.s3 import CheckS3
 
 
 def write_job(job: Job) -> str:
@@ -52,9 +53,10 @@ def write_job(job: Job) -> str:
 
 
 def read_job(number: int, text: str) -> Job:
-    """What `write_job` wrote. Fields that a later version has added keep their defaults."""
+    """What `write_job` wrote in this version: a step of the schema brings what older ones wrote up to date."""
     body: dict[str, Any] = json.loads(text)
-    options = {**body["options"], "order": Order(body["options"]["order"])}
+    options = dict(body["options"])
+    options |= {"order": Order(options["order"]), "check_s3": CheckS3(options["check_s3"])}
     request = JobRequest(
         Kind(body["kind"]),
         Identity(body["uid"], tuple(body["gids"])),

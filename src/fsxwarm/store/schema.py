@@ -34,8 +34,14 @@ STEPS: Final[tuple[str, ...]] = (
     CREATE TABLE wanted (path BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
     CREATE TABLE scans (path BLOB PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
     """,
+    """
+    UPDATE jobs SET body = json_set(body, '$.options.check_s3', 'auto');
+    """,
 )
-"""Step n leads from version n to n + 1. A step that was released is never changed."""
+"""Step n leads from version n to n + 1. A step that was released is never changed.
+
+A field more or less in what `codec` writes of a job is a step too: a version before it could not read the job.
+"""
 
 VERSION: Final = len(STEPS)
 
