@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from fsxwarm.engine.crew import Crew
+from fsxwarm.engine.intake import Sieve
 from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.space import Measure, measure_mount
 from fsxwarm.model.diagnosis import why_blocked
-from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount
@@ -23,11 +23,16 @@ _PARALLEL: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Bytes that a file system (by its mount point) would have to take in, and the room that it has for them."""
+    """What a file system (by its mount point) would have to take in, and the room that it has for that."""
 
     mount: bytes
-    bytes: int
+    released: Tally
     measure: Measure
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to take in."""
+        return self.released.bytes
 
     @property
     def fits(self) -> bool:
@@ -81,22 +86,41 @@ def best(speeds: Iterable[Speed]) -> Speed | None:
 class Estimator:
     """Makes an estimate of a selection; `estimate` can be watched while `run` fills it.
 
-    `reserve` is the space to leave free; None: free space is not looked at.
+    `reserve` is the space to leave free; None: free space is not looked at. `sieve` finds out what S3 cannot give;
+    `told` hears of each file that could be restored.
     """
 
-    def __init__(self, hsm: Hsm, selection: Selection, *, reserve: Amount | None) -> None:
+    def __init__(
+        self,
+        hsm: Hsm,
+        selection: Selection,
+        *,
+        reserve: Amount | None,
+        sieve: Sieve | None = None,
+        told: Callable[[Entry], None] = lambda _: None,
+    ) -> None:
         self._hsm = hsm
         self._looks = Looks(hsm, selection.tree)
         self._selection = selection
         self._reserve = reserve
-        self._by_dev: Counter[int] = Counter()
+        self._sieve = sieve
+        self._told = told
+        self._barred: dict[Key, Reason] = {}
+        self._by_dev: dict[int, Tally] = {}
         self.estimate = Estimate()
+
+    @property
+    def by_mount(self) -> dict[bytes, Tally]:
+        """What each file system would have to take in."""
+        return {mount: self._by_dev.get(dev, Tally()) for dev, mount in self._selection.mounts.items()}
 
     async def run(self) -> Estimate:
         """Walk, look and measure; raises what resolving the selection raises, and HUNG."""
         pending: list[Entry] = []
         async with Crew(_PARALLEL) as crew:
-            async for batch in self._selection.batches():
+            batches = self._selection.batches()
+            async for batch in batches if self._sieve is None else self._sieve.checked(batches):
+                self._barred |= batch.barred
                 self.estimate.skipped += batch.skipped
                 self.estimate.vanished += self.estimate.troubles.take(batch)
                 for item in batch.items:
@@ -139,8 +163,13 @@ class Estimator:
                 self.estimate.resident.add(entry.size)
 
     def _released(self, entry: Entry) -> None:
+        reason = self._barred.pop(entry.key, None)
+        if reason is not None:
+            self.estimate.blocked.setdefault(reason, Tally()).add(entry.size)
+            return
         self.estimate.released.add(entry.size)
-        self._by_dev[entry.dev] += entry.size
+        self._by_dev.setdefault(entry.dev, Tally()).add(entry.size)
+        self._told(entry)
 
     def _unclear(self, entry: Entry, trouble: Trouble) -> None:
         if trouble.errno in GONE:
@@ -152,9 +181,9 @@ class Estimator:
     async def _measure(self) -> None:
         if self._reserve is None:
             return
-        for dev, mount in self._selection.mounts.items():
+        for mount, released in self.by_mount.items():
             measure = await measure_mount(self._hsm, mount, self._reserve)
             if isinstance(measure, Measure):
-                self.estimate.needs.append(Need(mount, self._by_dev[dev], measure))
+                self.estimate.needs.append(Need(mount, released, measure))
             else:
                 self.estimate.troubles.add(measure)

@@ -14,14 +14,23 @@ from fsxwarm.ports.hsm import CallHungError, Hsm, Space
 class Measure:
     """What is free on a file system, in bytes.
 
-    `available` is what may be restored: free space less the reserve, and no more than the fullest OST can take of
-    its even share. A file of up to 1 GiB lies on one OST, so that one can be full while the file system has room
-    (AWS, "Storage distribution").
+    `room` is what may be restored: free space less the reserve, and no more than the fullest OST can take of its even
+    share; negative where the reserve is not free. A file of up to 1 GiB lies on one OST, so that one can be full while
+    the file system has room (AWS, "Storage distribution").
     """
 
     space: Space
-    available: int
+    room: int
     bound_by_ost: bool
+
+    @property
+    def available(self) -> int:
+        """What may be restored, never negative."""
+        return max(0, self.room)
+
+    def lacks(self, nbytes: int) -> int:
+        """Bytes that would have to be released, spread evenly, for so many to fit."""
+        return max(0, nbytes - self.room)
 
 
 def measure(space: Space, reserve: Amount) -> Measure:
@@ -29,10 +38,10 @@ def measure(space: Space, reserve: Amount) -> Measure:
     whole = space.free - reserve.of(space.total)
     fullest = space.fullest
     if fullest is None or not space.total:
-        return Measure(space, max(0, whole), bound_by_ost=False)
+        return Measure(space, whole, bound_by_ost=False)
     share = fullest.free - reserve.of(space.total) * fullest.total // space.total
     even = share * len(space.osts)
-    return Measure(space, max(0, min(whole, even)), bound_by_ost=even < whole)
+    return Measure(space, min(whole, even), bound_by_ost=even < whole)
 
 
 async def measure_mount(hsm: Hsm, mount: bytes, reserve: Amount) -> Measure | Trouble:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fsxwarm.engine.crew import Crew
+from fsxwarm.engine.folders import cut, parent
 from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Resident, Trouble
@@ -96,7 +97,7 @@ class Survey:
                     if isinstance(item, Resident):
                         self._count(batch.folder, item.bytes, files=item.files)
                     elif self.status.flags is None and item.proves_resident:
-                        self._count(_folder(item.path), item.size)
+                        self._count(parent(item.path), item.size)
                     else:
                         pending.append(item)
                 while len(pending) >= AT_ONCE:
@@ -117,7 +118,7 @@ class Survey:
                 else:
                     self._unknown(entry, state)
                 continue
-            self._count(_folder(entry.path), entry.size, released=state.released)
+            self._count(parent(entry.path), entry.size, released=state.released)
             if self.status.flags is not None:
                 self.status.flags.count(state, entry.size)
                 if state.released:
@@ -132,7 +133,7 @@ class Survey:
             if isinstance(answer, Trouble):
                 self._unknown(entry, answer)
                 continue
-            self._count(_folder(entry.path), entry.size, released=answer)
+            self._count(parent(entry.path), entry.size, released=answer)
             if self.status.flags is not None:
                 self.status.flags.unread.add(entry.size)
 
@@ -160,15 +161,5 @@ class Survey:
             (coverage.released if released else coverage.resident).add(size, files)
 
     def _cut(self, folder: bytes, depth: int) -> bytes:
-        """Shorten a folder's path to `depth` levels below the root that it was found under."""
         roots = {place.path for place in self._roots if place.is_dir} | set(self._selection.mounts.values())
-        for root in sorted(roots, reverse=True):
-            base = root.rstrip(b"/")
-            if folder == root or folder.startswith(base + b"/"):
-                below = folder[len(base) :].split(b"/")[1 : depth + 1]
-                return b"/".join([base, *below]) or b"/"
-        return folder
-
-
-def _folder(path: bytes) -> bytes:
-    return path.rpartition(b"/")[0] or b"/"
+        return cut(folder, roots, depth)

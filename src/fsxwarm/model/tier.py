@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from fsxwarm.model.association import FileSystem
-from fsxwarm.model.tally import Tally
 
 _MB: Final = 1_000_000
 _TIB: Final = 2**40
-SMALL: Final = 9_000_000
-"""Bytes a file below which the limit is files per second (published rates: about 110 files/s and 1 GB/s at once)."""
-TYPICAL_FILES: Final = 110.0
-"""Files per second that one file system was seen to restore from one client, where nothing better is known."""
 
 
 class Tier(NamedTuple):
@@ -50,28 +45,3 @@ def write_rate(system: FileSystem) -> float | None:
     """Bytes per second that a file system's disks take in at least: what bounds restores of large files."""
     tier = tier_of(system)
     return None if tier is None else tier.write * _MB * system.capacity / _TIB
-
-
-class TierTime(NamedTuple):
-    """Seconds a restore takes by what the disks take in and by files per second; the larger one binds."""
-
-    by_bytes: float
-    by_files: float
-
-    @property
-    def seconds(self) -> float:
-        """The estimate."""
-        return max(self.by_bytes, self.by_files)
-
-    @property
-    def binds(self) -> str:
-        """`bytes` or `files`."""
-        return "bytes" if self.by_bytes >= self.by_files else "files"
-
-
-def tier_time(wanted: Tally, system: FileSystem, files_rate: float = TYPICAL_FILES) -> TierTime | None:
-    """Estimate how long restoring `wanted` takes on a file system at `files_rate` files per second."""
-    rate = write_rate(system)
-    if rate is None or rate <= 0:
-        return None
-    return TierTime(wanted.bytes / rate, wanted.files / files_rate)
