@@ -10,7 +10,7 @@ import errno
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
-from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import IDLE, MAX_REQUEST, Action, Flags
 from fsxwarm.ports.hsm import Ost, Reply, Space
 from fsxwarm.ports.tree import Batch, Filters, Place, Stat
@@ -113,6 +113,8 @@ class Paper:
             if any(path.endswith(end.lstrip("*").encode()) for end in filters.exclude):
                 continue
             entry = self._entry(path)
+            if filters.shard is not None and not filters.shard.owns(entry.ino):
+                continue
             if not whole and entry.nlink == 1 and entry.proves_resident:
                 batch.items.append(Resident(1, entry.size))
             else:
@@ -133,11 +135,11 @@ class Paper:
 
     # The Hsm port
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         self._call("states", paths)
         return [self._trouble(path) or self.files[path].flags for path in paths]
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         self._call("actions", paths)
         return [self._trouble(path) or self.files[path].action for path in paths]
 
@@ -152,15 +154,15 @@ class Paper:
             self.files[path].flags.released if path in self.files else Trouble(path, errno.ENOENT) for path in paths
         ]
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         self._call("restore", paths)
         return Reply(next((self.files[path].refuse for path in paths), 0))
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         self._call("cancel", paths)
         return Reply(errno.EPERM)
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         self._call("release", paths)
         assert len(paths) <= MAX_REQUEST
         if any(path not in self.files for path in paths):

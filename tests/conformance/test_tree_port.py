@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from conformance.lab import SIZE, Lab
 from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.shard import Shard
 from fsxwarm.ports.tree import Batch, Filters, Place
 
 ALL = Filters()
@@ -22,12 +23,12 @@ async def walk(lab: Lab, filters: Filters = ALL, *, whole: bool = False) -> list
     return [batch async for batch in lab.tree.walk(root, filters, whole=whole)]
 
 
-async def listed(lab: Lab, *lists: Sequence[bytes], whole: bool = False) -> list[Batch]:
+async def listed(lab: Lab, *lists: Sequence[bytes], filters: Filters = ALL, whole: bool = False) -> list[Batch]:
     async def paths() -> AsyncIterator[Sequence[bytes]]:
         for one in lists:
             yield one
 
-    return [batch async for batch in lab.tree.listed(paths(), ALL, whole=whole)]
+    return [batch async for batch in lab.tree.listed(paths(), filters, whole=whole)]
 
 
 def entries(batches: list[Batch]) -> list[Entry]:
@@ -183,3 +184,32 @@ async def test_stat_and_walk_agree_on_identity(lab: Lab) -> None:
 async def test_no_helper_was_abandoned(lab: Lab) -> None:
     await walk(lab)
     assert lab.tree.abandoned == 0
+
+
+async def test_shards_share_all_files_out(lab: Lab) -> None:
+    """Released, resident and hard-linked ones, by folder and by list; what is no file counts once as well."""
+    await lab.mkdir(b"sub")
+    cold = await lab.released(*(b"sub/r%d" % number for number in range(5)), *(b"r%d" % number for number in range(5)))
+    warm = await lab.plain(*(b"p%d" % number for number in range(8)))
+    await until_proven(lab, warm)
+    await lab.symlink(cold[0], b"link")
+    everything = await walk(lab)
+    paths = [*cold, *warm, lab.path(b"gone")]
+    for count in (1, 2, 3, 7):
+        shards = [Filters(shard=Shard(index, count)) for index in range(1, count + 1)]
+        walks = [await walk(lab, shard) for shard in shards]
+        assert sorted(e.path for one in walks for e in entries(one)) == sorted(e.path for e in entries(everything))
+        assert sum(residents(one).files for one in walks) == residents(everything).files == len(warm)
+        assert sum(batch.skipped for one in walks for batch in one) == 1
+        lists = [await listed(lab, paths, filters=shard, whole=True) for shard in shards]
+        assert sorted(e.path for one in lists for e in entries(one)) == sorted(paths[:-1])
+        for one in lists:
+            assert [trouble.path for batch in one for trouble in batch.troubles] == [lab.path(b"gone")]
+
+
+async def test_a_hard_linked_file_is_in_one_shard_under_all_its_names(lab: Lab) -> None:
+    await lab.mkdir(b"sub")
+    (path,) = await lab.released(b"first")
+    await lab.link(path, b"sub/second")
+    found = [entries(await walk(lab, Filters(shard=Shard(index, 5)))) for index in range(1, 6)]
+    assert sorted(map(len, found)) == [0, 0, 0, 0, 2]

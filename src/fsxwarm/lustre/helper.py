@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    Options = tuple[int, str | None, str | None, bool]
-    """Of a walk: st_dev of its file system, expressions of the names it takes and drops, are all files entries."""
+    Share = tuple[int, int] | None
+    """The shard whose files are wanted, and how many shards there are; None: all files are."""
 
+    Options = tuple[int, str | None, str | None, bool, Share]
+    """Of a walk: st_dev of its file system, expressions of names to take and to drop, are all files entries, whose."""
+
+    Question = Callable[[str], object]
     Send = Callable[[list[Any], int, int], None]
 
 REQUEST = struct.Struct("=I")
@@ -150,7 +154,7 @@ class Helper:
                 info = os.fstat(fd)
                 changed = info.st_mtime_ns
                 if info.st_dev != options[0]:
-                    skipped = 1  # another file system is mounted here
+                    skipped = int(owns(info.st_ino, options[4]))  # another file system is mounted here
                 else:
                     items, skipped, problem = scan(
                         fd, inside, options, folders, skip, mark, part, guarded=self._guarded
@@ -177,7 +181,7 @@ class Helper:
         takes, drops = filters(options)
         answers: list[Any] = []
         for path in paths:
-            answers.append(listed(path, takes, drops, whole=options[3], guarded=self._guarded))
+            answers.append(listed(path, takes, drops, options, guarded=self._guarded))
             mark[0] += 1
         self.send(job, DONE, answers)
 
@@ -219,10 +223,15 @@ def open_folder(root: bytes, inside: bytes) -> int:
         os.close(fd)
 
 
-def filters(options: Options) -> tuple[Callable[[str], object], Callable[[str], object]]:
+def filters(options: Options) -> tuple[Question, Question]:
     """Return the questions "is it taken?" and "is it dropped?" for a relative path."""
-    _, include, exclude, _ = options
+    _, include, exclude, _, _ = options
     return re.compile(include or "", re.DOTALL).match, re.compile(exclude or "(?!)", re.DOTALL).match
+
+
+def owns(ino: int, share: Share) -> bool:
+    """Whether a file is one of that shard's: the rule of `fsxwarm.model.shard`, which is not imported here."""
+    return share is None or ((ino ^ ino >> 32) * 0x9E3779B97F4A7C15 >> 32 & 0xFFFFFFFF) % share[1] == share[0] - 1
 
 
 def record(info: os.stat_result) -> tuple[int, ...]:
@@ -244,7 +253,7 @@ def look(path: bytes) -> os.stat_result | int:
 
 
 def listed(
-    path: bytes, takes: Callable[[str], object], drops: Callable[[str], object], *, whole: bool, guarded: bool = False
+    path: bytes, takes: Question, drops: Question, options: Options, *, guarded: bool = False
 ) -> tuple[int, ...] | int:
     """Say what a listed path is: its record, or (size,) if proven resident; an errno, 0 if skipped, -1 if unwanted."""
     info = look(path)
@@ -252,12 +261,13 @@ def listed(
         return info
     if stat.S_ISDIR(info.st_mode):
         return errno.EISDIR
+    mine = owns(info.st_ino, options[4])
     if not stat.S_ISREG(info.st_mode):
-        return 0
+        return 0 if mine else -1
     name = os.fsdecode(path).lstrip("/")
-    if drops(name) or not takes(name):
+    if not mine or drops(name) or not takes(name):
         return -1
-    resident = info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not whole
+    resident = info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not options[3]
     if resident:
         return (info.st_size,)
     return readable_record(path) if guarded else record(info)
@@ -304,10 +314,11 @@ def scan(  # noqa: C901, PLR0912 - the one hot loop
 
     Hands (items, skipped, position) to `send` part by part, and returns (items, skipped, errno) of the rest. An item is
     (name, *record); or (files, bytes) for a run of files whose stat alone proves them resident; or (name, errno). The
-    first `skip` names were dealt with before. Sub-folders are added to `folders`. With `guarded` a file that this
+    first `skip` names were dealt with before. What is another shard's is passed over without a stat: folders list inode
+    numbers. Sub-folders are added to `folders`. With `guarded` a file that this
     process may not read is an error of its own, unless its stat proves it resident.
     """
-    dev, include, exclude, whole = options
+    dev, include, exclude, whole, share = options
     filtered = include is not None or exclude is not None
     takes, drops = filters(options)
     prefix = os.fsdecode(inside) + "/" if inside else ""
@@ -328,11 +339,11 @@ def scan(  # noqa: C901, PLR0912 - the one hot loop
                 try:
                     if not entry.is_file(follow_symlinks=False):
                         if not entry.is_dir(follow_symlinks=False):
-                            skipped += position > skip
+                            skipped += position > skip and owns(entry.inode(), share)
                         elif not filtered or not drops(prefix + entry.name):
                             folders.append(os.fsencode(entry.name))
                         continue
-                    if position <= skip:
+                    if position <= skip or not owns(entry.inode(), share):
                         continue
                     if filtered and (drops(prefix + entry.name) or not takes(prefix + entry.name)):
                         continue

@@ -6,7 +6,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fsxwarm.lustre.depth_first import DepthFirst
 from fsxwarm.lustre.jobs import Job, Names
@@ -15,6 +15,9 @@ from fsxwarm.lustre.pool import PROGRAM, Pool, Rights
 from fsxwarm.model.entry import Entry, Resident, Trouble
 from fsxwarm.model.patterns import compile_globs
 from fsxwarm.ports.tree import Batch, Filters, Place, Stat
+
+if TYPE_CHECKING:
+    from fsxwarm.lustre.helper import Options
 
 _STATS: Final = 500
 """Paths that one helper looks up in one go."""
@@ -82,7 +85,7 @@ class HelperTree:
         self, paths: AsyncIterator[Sequence[bytes]], filters: Filters, *, whole: bool = False
     ) -> AsyncIterator[Batch]:
         """See the port. Patterns see the path without its leading slash."""
-        options = (0, compile_globs(filters.include), compile_globs(filters.exclude), whole)
+        options = _options(0, filters, whole=whole)
         ahead: deque[tuple[Sequence[bytes], Names]] = deque()
         async for chunk in paths:
             ahead.append((chunk, await self._pool.give(Names("list", chunk, options))))
@@ -93,7 +96,7 @@ class HelperTree:
 
     async def walk(self, root: Place, filters: Filters, *, whole: bool = False) -> AsyncIterator[Batch]:
         """See the port."""
-        options = (root.dev, compile_globs(filters.include), compile_globs(filters.exclude), whole)
+        options = _options(root.dev, filters, whole=whole)
         walk = DepthFirst(self._pool, root.path, options)
         try:
             async for inside, (items, skipped, errno) in walk.parts():
@@ -104,6 +107,11 @@ class HelperTree:
                 yield batch
         finally:
             walk.end()
+
+
+def _options(dev: int, filters: Filters, *, whole: bool) -> Options:
+    share = None if filters.shard is None else (filters.shard.index, filters.shard.count)
+    return dev, compile_globs(filters.include), compile_globs(filters.exclude), whole, share
 
 
 def _trouble(path: bytes, errno: int) -> Trouble:

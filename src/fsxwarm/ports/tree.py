@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.outcome import Reason
+from fsxwarm.model.shard import Shard
 
 
 class Place(NamedTuple):
@@ -37,10 +38,14 @@ class Stat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which names a walk wants: globs matched by `fsxwarm.model.patterns`; empty `include` means all."""
+    """Which files a walk wants: globs matched by `fsxwarm.model.patterns`; empty `include` means all names.
+
+    With a `shard` only its own files are stat'ed, counted and handed on. What cannot be read is told to every shard.
+    """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    shard: Shard | None = None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import stat
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from fsxwarm.model.entry import Entry, Resident, Trouble, stat_proves_resident
@@ -22,7 +22,17 @@ from fsxwarm.sim.namespace import VirtualNamespace
 _BATCH: Final = 1000
 _LOCAL: Final = ("ext4", b"/", "/dev/sda1")
 
-Wanted = Callable[[bytes, bool], bool]
+
+class _Wanted:
+    """What a walk's filters want."""
+
+    def __init__(self, filters: Filters) -> None:
+        self.name = matcher(filters.include, filters.exclude)
+        self._shard = filters.shard
+
+    def owns(self, inode: Inode | None) -> bool:
+        """Whether it is this shard's; a folder is everybody's."""
+        return self._shard is None or isinstance(inode, Folder) or inode is None or self._shard.owns(inode.ino)
 
 
 class SimTree:
@@ -61,7 +71,7 @@ class SimTree:
 
     async def walk(self, root: Place, filters: Filters, *, whole: bool = False) -> AsyncIterator[Batch]:
         """See the port."""
-        wanted = matcher(filters.include, filters.exclude)
+        wanted = _Wanted(filters)
         try:
             top = self._names.find(root.path, self._caller)
         except OSError as error:
@@ -77,7 +87,7 @@ class SimTree:
                 yield batch
             todo += reversed(visit.below)
 
-    async def _folder(self, visit: _Visit, wanted: Wanted, *, whole: bool) -> AsyncIterator[Batch]:
+    async def _folder(self, visit: _Visit, wanted: _Wanted, *, whole: bool) -> AsyncIterator[Batch]:
         """Read one folder, batch by batch."""
         batch = Batch(visit.path)
         if not await self._answers("walk", 0):
@@ -86,7 +96,7 @@ class SimTree:
             batch.troubles.append(_trouble(visit.path, lookup.failure(errno.EACCES, visit.path)))
         else:
             searchable = lookup.may(self._caller, visit.folder, lookup.SEARCH)
-            names = sorted(visit.folder.entries)
+            names = sorted(name for name, inode in visit.folder.entries.items() if wanted.owns(inode))
             for at in range(0, len(names), _BATCH):
                 some = names[at : at + _BATCH]
                 await self._stats(len(some))
@@ -106,7 +116,7 @@ class SimTree:
         self, paths: AsyncIterator[Sequence[bytes]], filters: Filters, *, whole: bool = False
     ) -> AsyncIterator[Batch]:
         """See the port. Patterns see the path without its leading slash."""
-        wanted = matcher(filters.include, filters.exclude)
+        wanted = _Wanted(filters)
         async for chunk in paths:
             batch = Batch(b"")
             answers = await self._answers("walk", len(chunk))
@@ -119,11 +129,13 @@ class SimTree:
                 except OSError as error:
                     batch.troubles.append(_trouble(path, error))
                     continue
+                if not wanted.owns(found):
+                    continue
                 if isinstance(found, Folder):
                     batch.troubles.append(_trouble(path, lookup.failure(errno.EISDIR, path)))
                 elif not isinstance(found, LustreFile):
                     batch.skipped += 1
-                elif wanted(path.lstrip(b"/"), False):
+                elif wanted.name(path.lstrip(b"/"), False):
                     _add(batch, found, path, whole=whole)
             yield batch
 
@@ -174,18 +186,18 @@ class _Visit:
         self.prefix = path.rstrip(b"/") + b"/"
         self.below: list[_Visit] = []
 
-    def meet(self, name: bytes, wanted: Wanted, batch: Batch, *, whole: bool) -> None:
+    def meet(self, name: bytes, wanted: _Wanted, batch: Batch, *, whole: bool) -> None:
         """Look at one name of the folder."""
         found = self.folder.entries.get(name)
         inside = self.inside + name
         if found is None:
             return  # gone since the folder was read
         if isinstance(found, LustreFile):
-            if wanted(inside, False):
+            if wanted.name(inside, False):
                 _add(batch, found, self.prefix + name, whole=whole)
         elif not isinstance(found, Folder) or found.dev != self.folder.dev:
             batch.skipped += 1
-        elif wanted(inside, True):
+        elif wanted.name(inside, True):
             self.below.append(_Visit(found, self.prefix + name, inside + b"/"))
 
 
