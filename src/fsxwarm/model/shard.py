@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 MOST: Final = 10_000
 """Shards that there may be."""
@@ -18,7 +19,8 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio: neighbo
 _32_BITS: Final = (1 << 32) - 1
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Shard:
     """Shard `index` of `count`, counted from 1."""
 
     index: int
