@@ -56,6 +56,11 @@ class Atlas:
         """The mounts that there are, in the order of mounting."""
         return self._mounts
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether AWS has failed to tell of a mount."""
+        return any(task.done() and task.result().failure is not None for task in self._charts.values())
+
     async def charts(self) -> list[Chart]:
         """Chart all mounts."""
         return list(await asyncio.gather(*(self.chart(mount) for mount in self._mounts)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,8 @@ from fsxwarm.ports.cloud import CloudError
 from fsxwarm.ports.restore_log import RestoreLog
 
 _HELD: Final = 50_000
-_SLACK: Final = 60.0
+SLACK: Final = 60.0
+"""Seconds by which the clocks of FSx and of this machine may differ."""
 _READS: Final = 3
 _BETWEEN: Final = 3.0
 
@@ -48,6 +49,43 @@ class Causes:
         return self._objects.get((bucket, key)) or self._buckets.get(bucket) or self._system
 
 
+class Enquiry:
+    """Asks the logs of file systems why restores failed. Raises CloudError."""
+
+    def __init__(self, atlas: Atlas, log: RestoreLog) -> None:
+        self._atlas = atlas
+        self._log = log
+        self._known: dict[str, Causes] = {}
+
+    async def read(self, paths: Iterable[bytes], start: float, end: float) -> bool:
+        """Read what was logged between two moments (seconds since the epoch) by the file systems that files are on.
+
+        Tells whether any of them logs at all.
+        """
+        mounts = {mount for path in paths if (mount := self._atlas.mount_of(path)) is not None}
+        for mount in mounts:
+            if not may_be_fsx(mount.source):
+                continue
+            chart = await self._atlas.chart(mount)
+            if chart.failure is not None:
+                raise chart.failure
+            if chart.system is None or not chart.system.log_group:
+                continue
+            causes = self._known[chart.system.id] = Causes()
+            async for event in self._log.events(chart.system.log_group, chart.system.id, start=start, end=end):
+                causes.learn(event.message)
+        return bool(self._known)
+
+    async def reason(self, path: bytes) -> Reason | None:
+        """Why a file was not restored, by what has been read; None if that does not tell."""
+        chart, link = await self._atlas.chart_of(path), await self._atlas.link_of(path)
+        key = None if link is None else link.key_of(path)
+        causes = None if chart is None or chart.system is None else self._known.get(chart.system.id)
+        if causes is None or link is None or key is None:
+            return None
+        return causes.of(link.association.uri.bucket, key)
+
+
 class Explaining:
     """Stands before a listener and holds failed restores back until `end` has found out why they failed.
 
@@ -56,8 +94,7 @@ class Explaining:
 
     def __init__(self, listener: Listener, atlas: Atlas, log: RestoreLog, clock: Callable[[], float]) -> None:
         self._listener = listener
-        self._atlas = atlas
-        self._log = log
+        self._enquiry = Enquiry(atlas, log)
         self._clock = clock
         self._began = clock()
         self._held: list[Finish] = []
@@ -99,48 +136,24 @@ class Explaining:
             self._listener.settled(finish)
 
     async def _explain(self) -> str:
-        known: dict[str, Causes] = {}
         for attempt in range(_READS):
             if attempt:
                 await asyncio.sleep(_BETWEEN)  # events take a moment to show up in the log
             try:
-                await self._read(known)
-                unexplained = [await self._explained(at, known) for at in range(len(self._held))].count(False)
+                paths = [finish.entry.path for finish in self._held]
+                if not await self._enquiry.read(paths, self._began - SLACK, self._clock() + SLACK):
+                    return "why restores failed is not known: the file system does not log to CloudWatch"
+                if all([await self._explained(at) for at in range(len(self._held))]):
+                    return ""
             except CloudError as error:
                 return f"why restores failed is not known: {error} ({error.advice})"
-            if not known:
-                return "why restores failed is not known: the file system does not log to CloudWatch"
-            if not unexplained:
-                return ""
         return ""
 
-    async def _read(self, known: dict[str, Causes]) -> None:
-        """Read the logs of the file systems that failures are on."""
-        mounts = {mount for finish in self._held if (mount := self._atlas.mount_of(finish.entry.path)) is not None}
-        for mount in mounts:
-            if not may_be_fsx(mount.source):
-                continue
-            chart = await self._atlas.chart(mount)
-            if chart.failure is not None:
-                raise chart.failure
-            if chart.system is None or not chart.system.log_group:
-                continue
-            causes = known[chart.system.id] = Causes()
-            start, end = self._began - _SLACK, self._clock() + _SLACK
-            async for event in self._log.events(chart.system.log_group, chart.system.id, start=start, end=end):
-                causes.learn(event.message)
-
-    async def _explained(self, at: int, known: dict[str, Causes]) -> bool:
+    async def _explained(self, at: int) -> bool:
         finish = self._held[at]
         if finish.reason is not Reason.RESTORE_FAILED:
             return True
-        path = finish.entry.path
-        chart, link = await self._atlas.chart_of(path), await self._atlas.link_of(path)
-        key = None if link is None else link.key_of(path)
-        causes = None if chart is None or chart.system is None else known.get(chart.system.id)
-        if causes is None or link is None or key is None:
-            return False
-        reason = causes.of(link.association.uri.bucket, key)
+        reason = await self._enquiry.reason(finish.entry.path)
         if reason is not None:
             self._held[at] = replace(finish, reason=reason)
         return reason is not None
