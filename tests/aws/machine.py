@@ -20,7 +20,8 @@ class Machine:
     variables: dict[str, str]
 
     def fsxwarm(self, *arguments: str | Path, **variables: str) -> Done:
-        environ = self.fsx.environ(os.environ) | self.variables | variables
+        homes = {"XDG_CACHE_HOME": str(self.fsx.folder / "cache"), "XDG_STATE_HOME": str(self.fsx.folder / "state")}
+        environ = self.fsx.environ(os.environ) | homes | self.variables | variables
         done = subprocess.run(
             [sys.executable, "-m", "fsxwarm", *arguments], env=environ, capture_output=True, check=False, timeout=120
         )
