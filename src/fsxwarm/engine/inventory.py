@@ -25,7 +25,7 @@ class Scan:
     """What a scan has counted, files and bytes. `started` and `ended` in seconds since the epoch.
 
     `unread` files' flags may not be read: they count as resident or released and as nothing else. `unknown` files would
-    tell nothing. `after` is the folder up to which an unfinished scan has come.
+    tell nothing. `after` is the folder up to which an unfinished scan has come; `mount` the path's mount point.
     """
 
     started: float = 0.0
@@ -38,9 +38,12 @@ class Scan:
     archived_bytes: int = 0
     dirty_files: int = 0
     lost_files: int = 0
+    not_archived_files: int = 0
+    pinned_files: int = 0
     unread_files: int = 0
     unknown_files: int = 0
     after: str = ""
+    mount: str = ""
 
     def count(self, size: int, *, released: bool) -> None:
         """Count a file of which only this is known."""
@@ -57,6 +60,9 @@ class Scan:
         if flags & Flags.ARCHIVED:
             self.archived_files += 1
             self.archived_bytes += size
+        else:
+            self.not_archived_files += 1
+        self.pinned_files += bool(flags & Flags.NORELEASE)
         self.dirty_files += bool(flags & Flags.DIRTY)
         self.lost_files += bool(flags & Flags.LOST)
 
@@ -99,7 +105,8 @@ class Inventory:
         after, folder = scan.after and _place(os.fsencode(scan.after)), b""
         pace = _Pace(rate)
         saved = pace.now()
-        async for batch in Selection(self._tree, [path], whole=True).batches():
+        selection = Selection(self._tree, [path], whole=True)
+        async for batch in selection.batches():
             await self._calm.wait()
             entries = list(named(batch))
             await pace.spend(len(entries))
@@ -114,8 +121,9 @@ class Inventory:
                     self._store(path)
             for start in range(0, len(entries), AT_ONCE):
                 await self._look(scan, entries[start : start + AT_ONCE], pace)
+        mount = next(iter(selection.mounts.values()), b"").decode("utf-8", "backslashreplace")
         self.under_way.pop(path, None)
-        self.done[path] = scan = replace(scan, ended=self._wall(), after="")
+        self.done[path] = scan = replace(scan, ended=self._wall(), after="", mount=mount)
         self._store(path)
         return scan
 

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from fsxwarm.engine.releasing import Releasing
 from fsxwarm.engine.walks import Walk
-from fsxwarm.model.job import Counters, Job, JobView
+from fsxwarm.model.job import Counters, Job, JobView, Phase
+
+
+class Round(NamedTuple):
+    """A keep-warm job's round that could be walked to its end, `ended` in seconds since the epoch."""
+
+    coverage: float
+    ended: float
 
 
 class Tracked:
     """A job, and the walk or release that it has come to count by.
 
-    `base` is how far it had come when its present walk began: a walk that begins anew takes nothing back.
+    `base` is how far it had come when its present walk began: a walk that begins anew takes nothing back. `last_round`
+    is None as long as no round of a keep-warm job has ended well.
     """
 
-    __slots__ = ("base", "job", "releasing", "walk")
+    __slots__ = ("base", "job", "last_round", "releasing", "walk")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.base = job.counters
         self.walk: Walk | None = None
         self.releasing: Releasing | None = None
+        self.last_round: Round | None = None
+        self.note_round()
+
+    def note_round(self) -> None:
+        """Remember how the round went that a resting keep-warm job rests from."""
+        job = self.job
+        if job.phase is Phase.RESTING and job.next_round is not None and not job.error:
+            self.last_round = Round(job.counters.coverage, job.next_round - job.request.options.every)
 
     def counters(self) -> Counters:
         """How far it has come by now."""
