@@ -29,6 +29,7 @@ from fsxwarm.model.association import parse_source
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.model.policy import Policy
+from fsxwarm.model.shard import WHOLE, Shard
 from fsxwarm.model.window import WindowPolicy
 from fsxwarm.ports.cloud import Cloud
 from fsxwarm.ports.restore_log import RestoreLog
@@ -63,17 +64,33 @@ class App:
         mounts = read_mounts(self.settings.mounts)
         return [mount.path for mount in mounts if is_lustre_client(mount.fstype, mount.source)]
 
-    async def policy(self, *, window: int | None = None, attempts: int | None = None) -> Policy:
-        """How files are warmed here; a `window` or `attempts` of the caller's takes the place of the settings'."""
+    async def policy(
+        self, *, window: int | None = None, attempts: int | None = None, shard: Shard | None = None
+    ) -> Policy:
+        """How files are warmed here; a `window` or `attempts` of the caller's takes the place of the settings'.
+
+        A `shard` has its part of all windows: what they may be is for all shards together.
+        """
         settings = self.settings
+        part = (shard or WHOLE).part
         version = await self.hsm.version()
         epoch = time.time() - asyncio.get_running_loop().time()
         return Policy(
-            WindowPolicy(settings.window_start, settings.window_floor, settings.window_ceiling, window, epoch),
+            WindowPolicy(
+                part(settings.window_start),
+                part(settings.window_floor),
+                part(settings.window_ceiling),
+                None if window is None else part(window),
+                epoch,
+            ),
             attempts=settings.attempts if attempts is None else attempts,
             stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
             may_cancel=os.geteuid() == 0,
         )
+
+    def new_atlas(self) -> Atlas:
+        """A map of the mounts that there are now, for what runs longer than a command."""
+        return Atlas(self.aws.cloud, _mounted(self.settings))
 
     @property
     def addresses(self) -> Addresses:
@@ -83,13 +100,17 @@ class App:
 
 def open_aws(settings: Settings, say: Callable[[str], None]) -> Aws:
     """AWS, in the region of the first FSx mount; `say` is told when credentials have expired, and are renewed."""
-    table = read_mounts(settings.mounts)
-    mounts = [Mounted(one.path, one.source) for one in table if is_lustre_client(one.fstype, one.source)]
+    mounts = _mounted(settings)
     sources = [source for mount in mounts if (source := parse_source(mount.source)) is not None]
     named = next((source.region for source in sources if source.region), "")
     calls = Calls(say, region=named or os.environ.get("AWS_REGION", ""))  # which boto3 does not read
     cloud = AwsCloud(calls)
     return Aws(cloud, CloudWatchLog(calls), Atlas(cloud, mounts))
+
+
+def _mounted(settings: Settings) -> list[Mounted]:
+    table = read_mounts(settings.mounts)
+    return [Mounted(one.path, one.source) for one in table if is_lustre_client(one.fstype, one.source)]
 
 
 def run_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:

@@ -19,6 +19,7 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
 from fsxwarm.model.patterns import compile_globs
 from fsxwarm.model.s3 import is_uri
+from fsxwarm.model.shard import Shard
 from fsxwarm.ports.tree import Filters, Tree
 
 T = TypeVar("T")
@@ -95,6 +96,7 @@ def select(  # noqa: PLR0913 - the shared options, each once
     order: Order = Order.LISTED,
     braces: bool = False,
     addresses: Addresses | None = None,
+    shard: Shard | None = None,
 ) -> Selection:
     """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing.
 
@@ -115,7 +117,7 @@ def select(  # noqa: PLR0913 - the shared options, each once
         tree,
         [absolute(path) for path in paths or ()],
         listed=listed,
-        filters=Filters(tuple(include or ()), tuple(exclude or ())),
+        filters=Filters(tuple(include or ()), tuple(exclude or ()), shard),
         whole=whole,
         order=order,
         addresses=addresses,

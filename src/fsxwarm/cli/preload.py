@@ -27,6 +27,7 @@ from fsxwarm.cli.options import (
 from fsxwarm.cli.preload_run import Command, estimate, warm
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
+from fsxwarm.cli.shards import ShardOption, named_for, this_shard, with_shard
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -151,6 +152,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     exclude: Exclude = None,
     braces: Braces = False,
     order: OrderOption = Order.LISTED,
+    shard: ShardOption = None,
     deadline: Deadline = None,
     dry_run: DryRun = False,
     rate: Rate = None,
@@ -175,6 +177,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     twice, and waits until each has settled. Resident files are skipped, so running it again resumes. Ctrl-C stops
     asking; what FSx has begun, it finishes.
     """
+    part = this_shard(shard)
     command = Command(
         paths=tuple(paths or ()),
         files_from=files_from,
@@ -186,7 +189,8 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         order=order,
         deadline=None if deadline is None else _positive(read(parse_duration, deadline, "--deadline")),
         rate=None if rate is None else read(parse_rate, rate, "--rate"),
-        report=report,
+        report=named_for(report, part),
+        shard=part,
         ready=None if ready is None else read(parse_share, ready, "--ready"),
         fit=fit,
         reserve=None if reserve is None else read(parse_amount, reserve, "--reserve"),
@@ -196,7 +200,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         progress=choose(progress, json=json),
         backend=backend,
         json=json,
-        arguments=tuple(sys.argv[1:]),
+        arguments=tuple(with_shard(sys.argv[1:], part)),
     )
     client = daemon_or_not(
         local=local,
@@ -210,6 +214,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         here={
             "--check-s3": check_s3 is not CheckS3.AUTO,
             "--dry-run": dry_run,
+            "--shard": part is not None,
             "an s3:// address": any(map(is_uri, command.paths)),
         },
     )

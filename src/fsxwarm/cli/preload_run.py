@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shlex
 import time
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Final
 from fsxwarm import __version__
 from fsxwarm.app import App
 from fsxwarm.cli.background import Child
+from fsxwarm.cli.earlier import earlier_runs, remember_run
 from fsxwarm.cli.estimate_view import Pace, estimate_document
 from fsxwarm.cli.estimate_view import show as show_estimate
 from fsxwarm.cli.live import ticking
@@ -31,10 +30,10 @@ from fsxwarm.engine.report import Report, check_report, files_to_retry
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.errors import Exit, FsxwarmError, worst
-from fsxwarm.model.entry import Trouble
 from fsxwarm.model.outcome import Outcome
+from fsxwarm.model.shard import WHOLE, Shard
 from fsxwarm.model.units import Amount, format_count, format_size
-from fsxwarm.store.rates import Rate, RateStore, rates_file
+from fsxwarm.store.rates import Rate
 
 _TELLING: Final = 20
 """Restored files from which on a run's rate tells something."""
@@ -55,6 +54,7 @@ class Command:
     deadline: float | None
     rate: int | None
     report: Path | None
+    shard: Shard | None
     ready: float | None
     fit: bool
     reserve: Amount | None
@@ -70,7 +70,7 @@ class Command:
 async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     """Warm, show it, and tell what came of it; in the background, `child` is told how far it is."""
     selection = await _selection(app, command)
-    policy = await app.policy(window=command.window, attempts=command.attempts)
+    policy = await app.policy(window=command.window, attempts=command.attempts, shard=command.shard)
     saying = Saying(fit=command.fit)
     report = None
     if command.report is not None:
@@ -97,7 +97,15 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
                 explaining.let_go()
             elif problem := await explaining.end():
                 saying.tell(problem)
-        ended = Ended(warmer, account, selection, preflight.found, report=command.report, again=_again(command))
+        ended = Ended(
+            warmer,
+            account,
+            selection,
+            preflight.found,
+            report=command.report,
+            again=_again(command),
+            shard=command.shard,
+        )
         return await _tell(app, command, ended, report, code)
     except FsxwarmError as error:
         explaining.let_go()
@@ -119,8 +127,13 @@ async def estimate(app: App, command: Command) -> Exit:
     pace = await _pace(app, command, selection)
     code = Exit.DONE if found.fits or command.fit else Exit.NO_ROOM
     if command.json:
-        emit_json(estimate_document(found, selection, pace, code), app.hsm.choice)
+        document = estimate_document(found, selection, pace, code)
+        if command.shard is not None:
+            document["shard"] = str(command.shard)
+        emit_json(document, app.hsm.choice)
     else:
+        if command.shard is not None:
+            complain(f"only shard {command.shard} of the files")
         show_estimate(found, selection, pace)
     return code
 
@@ -158,13 +171,19 @@ async def _selection(app: App, command: Command) -> Selection:
         braces=command.braces,
         addresses=app.addresses,
         order=command.order,
+        shard=command.shard,
     )
     await selection.resolve()
     return selection
 
 
 def _header(command: Command) -> dict[str, object]:
-    return {"version": __version__, "started": time.time(), "arguments": [safe(text) for text in command.arguments]}
+    return {
+        "version": __version__,
+        "started": time.time(),
+        "arguments": [safe(text) for text in command.arguments],
+        "shard": str(command.shard or WHOLE),
+    }
 
 
 def _again(command: Command) -> str:
@@ -182,27 +201,21 @@ def _progress(found: Estimate) -> str:
 async def _pace(app: App, command: Command, selection: Selection) -> Pace | None:
     if command.rate is not None:
         return Pace(Speed(0.0, float(command.rate)), "given")
-    source = await _source(app, selection)
-    if source is None:
-        return None
-    rates = await asyncio.to_thread(RateStore(rates_file(os.environ)).rates, source)
+    mount = _mount(selection)
+    rates = [] if mount is None else await earlier_runs(app, mount)
     speed = best(Speed(rate.files, rate.bytes) for rate in rates)
     return None if speed is None else Pace(speed, "earlier runs")
 
 
 async def _remember(app: App, ended: Ended) -> None:
     progress = ended.warmer.progress
-    source = await _source(app, ended.selection)
-    if source is None or progress.settled[Outcome.RESTORED].files < _TELLING:
+    mount = _mount(ended.selection)
+    if mount is None or progress.settled[Outcome.RESTORED].files < _TELLING:
         return
-    rate = Rate(time.time(), *progress.mean_rate(progress.ended or progress.started))
-    await asyncio.to_thread(RateStore(rates_file(os.environ)).remember, source, rate)
+    await remember_run(app, mount, Rate(time.time(), *progress.mean_rate(progress.ended or progress.started)))
 
 
-async def _source(app: App, selection: Selection) -> str | None:
-    """What is mounted, as the mount table has it; None when it is not one file system."""
+def _mount(selection: Selection) -> bytes | None:
+    """The mount that all of it lies on; None when it is not one file system."""
     mounts = list(selection.mounts.values())
-    if len(mounts) != 1:
-        return None
-    place = await app.tree.resolve(mounts[0])
-    return None if isinstance(place, Trouble) else place.source
+    return mounts[0] if len(mounts) == 1 else None

@@ -19,6 +19,7 @@ from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer
 from fsxwarm.errors import Exit
 from fsxwarm.model.outcome import MEANINGS, Outcome, Reason
+from fsxwarm.model.shard import Shard
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
@@ -35,7 +36,10 @@ _EXPLAINED = (Outcome.FAILED, Outcome.BLOCKED)
 
 
 class Ended:
-    """A warming that has ended, to be shown: `again` is the command line that resumes it, `report` its report."""
+    """A warming that has ended, to be shown: `again` is the command line that resumes it, `report` its report.
+
+    `shard` is the part of the files that it was about.
+    """
 
     def __init__(
         self,
@@ -46,10 +50,12 @@ class Ended:
         *,
         again: str,
         report: Path | None,
+        shard: Shard | None = None,
     ) -> None:
         self.warmer = warmer
         self.selection = selection
         self.report = report
+        self._shard = shard
         self._account = account
         self._checked = checked
         self._again = again
@@ -74,6 +80,8 @@ class Ended:
         if self.not_reached.files:
             rows.append(("not reached", self.not_reached))
         add_tallies(table, rows)
+        if self._shard is not None:
+            out.print(f"shard {self._shard}")
         out.print(table)
         out.print()
         for line in self._effort():
@@ -168,6 +176,8 @@ class Ended:
             "outside": unusable(self.selection.outside),
             "troubles": issues(self._account.troubles),
         }
+        if self._shard is not None:
+            document["shard"] = str(self._shard)
         if (short := self._short()) is not None:
             document["short"] = short
         if self.report is not None:

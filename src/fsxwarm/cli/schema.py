@@ -240,6 +240,7 @@ class PreloadDocument(Leftovers):
     rates: Rates
     window: Window
     s3: CheckedS3
+    shard: NotRequired[str]
     short: NotRequired[Short]
     report: NotRequired[FilePath]
 
@@ -259,6 +260,7 @@ class EstimateDocument(Leftovers):
 
     schema: str
     exit: int
+    shard: NotRequired[str]
     released: Tally
     resident: Tally
     blocked: dict[str, Tally]

@@ -62,7 +62,7 @@ class Report:
     def __init__(self, target: Path, header: Mapping[str, object]) -> None:
         self._target = target
         self._draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        self._lines = [_line({"schema": SCHEMA, **header, "shard": "1/1"})]
+        self._lines = [_line({"schema": SCHEMA, "shard": "1/1", **header})]
         self._full = asyncio.Event()
         self._ending = False
         self._over = False
@@ -154,7 +154,7 @@ class Report:
 async def check_report(source: Path) -> bool:
     """Read a report through; returns whether it is finished. FsxwarmError names its first bad line."""
     finished = False
-    async for _, document in _documents(source):
+    async for _, document in documents(source):
         finished = "summary" in document
     return finished
 
@@ -162,9 +162,9 @@ async def check_report(source: Path) -> bool:
 async def files_to_retry(source: Path) -> AsyncIterator[Sequence[bytes]]:
     """The files of a report that may become resident yet, in its order, 1,000 at a time."""
     paths: list[bytes] = []
-    async for number, document in _documents(source):
+    async for number, document in documents(source):
         if document.get("outcome") in _RETRIED:
-            paths.append(_path(document, source, number))
+            paths.append(path_of(document, source, number))
         if len(paths) == _CHUNK:
             yield paths
             paths = []
@@ -236,8 +236,11 @@ def _line(document: Mapping[str, object]) -> bytes:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-async def _documents(source: Path) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-    """The lines of a report with their numbers. A torn last line, as a crash leaves it, counts as none."""
+async def documents(source: Path) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """The lines of a report with their numbers. A torn last line, as a crash leaves it, counts as none.
+
+    FsxwarmError NO_SUCH_PATH where it cannot be read, USAGE with the line that no report has.
+    """
     number = 0
     async for line, whole in _lines(source):
         number += 1
@@ -248,31 +251,33 @@ async def _documents(source: Path) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         if not isinstance(document, dict):
             if number > 1 and not whole:
                 return
-            raise _bad(source, number, "it is no JSON object")
+            raise bad_line(source, number, "it is no JSON object")
         if number == 1 and document.get("schema") != SCHEMA:
-            raise _bad(source, number, f'a report begins with {{"schema": "{SCHEMA}"')
+            raise bad_line(source, number, f'a report begins with {{"schema": "{SCHEMA}"')
         if number > 1 and "summary" not in document:
-            _path(document, source, number)
+            path_of(document, source, number)
         yield number, document
     if not number:
-        raise _bad(source, 1, "the file is empty")
+        raise bad_line(source, 1, "the file is empty")
 
 
-def _path(document: Mapping[str, Any], source: Path, number: int) -> bytes:
+def path_of(document: Mapping[str, Any], source: Path, number: int) -> bytes:
+    """The exact name in a file's line."""
     exact, text = document.get("path_b64"), document.get("path")
     try:
         path = base64.b64decode(exact, validate=True) if isinstance(exact, str) else os.fsencode(text or "")
     except (binascii.Error, UnicodeEncodeError, TypeError, ValueError):
         path = b""
     if not path.startswith(b"/") or b"\0" in path:
-        raise _bad(source, number, "it names no file by an absolute path")
+        raise bad_line(source, number, "it names no file by an absolute path")
     return path
 
 
-def _bad(source: Path, number: int, why: str) -> FsxwarmError:
+def bad_line(source: Path, number: int, why: str) -> FsxwarmError:
+    """The error that says which line no report has."""
     return FsxwarmError(
         Kind.USAGE,
-        f"--retry-failed {source}: line {number}: {why}",
+        f"the report {source}: line {number}: {why}",
         hint="name a file that preload --report wrote",
     )
 
@@ -281,7 +286,7 @@ async def _lines(source: Path) -> AsyncIterator[tuple[bytes, bool]]:
     """Lines without their ends; the flag tells whether there was one."""
     try:
         if not stat.S_ISREG((await asyncio.to_thread(source.stat)).st_mode):
-            raise FsxwarmError(Kind.USAGE, f"--retry-failed {source}: it is no regular file")
+            raise FsxwarmError(Kind.USAGE, f"the report {source}: it is no regular file")
         async with aiofiles.open(source, "rb") as file:
             rest = b""
             number = 0
@@ -291,7 +296,7 @@ async def _lines(source: Path) -> AsyncIterator[tuple[bytes, bool]]:
                     yield line, True
                 number += len(lines)
                 if len(rest) > _LONGEST:
-                    raise _bad(source, number + 1, "it is longer than any line of a report")
+                    raise bad_line(source, number + 1, "it is longer than any line of a report")
             if rest:
                 yield rest, False
     except OSError as error:

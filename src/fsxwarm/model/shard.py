@@ -45,6 +45,10 @@ class Shard:
         return f"{stem}.{mark}.{ending}" if dot and stem else f"{file}.{mark}"
 
 
+WHOLE: Final = Shard(1, 1)
+"""The only shard, which is everything."""
+
+
 def parse_shard(text: str, environ: Mapping[str, str]) -> Shard:
     """Read what `--shard` says: `3/16`; `auto`, by what Slurm set for this task; `auto/16` where only the task is told.
 

@@ -1,0 +1,56 @@
+"""The option `--shard`: which part of the files is this process's, and how the command line of another part looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fsxwarm.cli.options import read
+from fsxwarm.model.shard import Shard, parse_shard
+
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Take only one of N equal parts of the files, as 3/16, so that N machines share them out. `auto` finds"
+        " I and N in a task of srun or of a job array; auto/N only I, in a Kubernetes indexed job. Windows are divided"
+        " by N, and the name of the report gets the shard.",
+        show_default=False,
+    ),
+]
+
+
+def this_shard(text: str | None) -> Shard | None:
+    """Read the option; FsxwarmError USAGE says what is wrong with it."""
+    return None if text is None else read(lambda text: parse_shard(text, os.environ), text, "--shard")
+
+
+def named_for(report: Path | None, shard: Shard | None) -> Path | None:
+    """Where a shard's report goes."""
+    if report is None or shard is None or report.name in {"", ".."}:  # a folder, which the report's writer refuses
+        return report
+    return report.with_name(shard.name(report.name))
+
+
+def with_shard(arguments: Sequence[str], shard: Shard | None) -> list[str]:
+    """A command's arguments as they are for this shard, whatever `--shard` they had."""
+    if shard is None:
+        return list(arguments)
+    changed: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            return [*changed, argument, *rest]
+        if argument == "--shard":
+            changed += [argument, str(shard)]
+            next(rest, None)
+        elif argument.startswith("--shard="):
+            changed.append(f"--shard={shard}")
+        else:
+            changed.append(argument)
+    return changed
