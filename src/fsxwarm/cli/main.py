@@ -18,6 +18,7 @@ from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.jobs import jobs
 from fsxwarm.cli.output import complain
 from fsxwarm.cli.pin import pin, unpin
+from fsxwarm.cli.plan import plan
 from fsxwarm.cli.preload import preload
 from fsxwarm.cli.release import release
 from fsxwarm.cli.sim import sim
@@ -53,6 +54,7 @@ def _root(
 
 
 app.command()(preload)
+app.command()(plan)
 app.command()(status)
 app.command()(release)
 app.command()(pin)
