@@ -303,6 +303,7 @@ class _Drawing:
             limbo=rng.choice((10.0, 40.0)),
             system_stall=20.0,
             look_batch=rng.choice((5, 500)),
+            convinced=rng.choice((0, 3, 100)),
         )
         wish = Wish(
             ready=rng.choice((None, None, 0.2, 1.0)),

@@ -52,17 +52,29 @@ class Asking:
         )
 
     def _look_ahead(self, lane: Lane) -> None:
-        """Learn the flags of found files ahead of their turn, in batches as large as can be."""
+        """Learn the flags of found files ahead of their turn, in batches as large as can be; pass on the believed."""
         batch = self._policy.look_batch
         while lane.unseen and lane.looking_ahead < 4 * batch:
             if not lane.unseen.leads(lane.cold):  # else it would not get its turn before those that are ahead of it
                 company = len(lane.unseen) >= batch or not self._book.walking or len(lane.cold) <= lane.window.size
                 if not company or len(lane.cold) >= 2 * max(batch, lane.window.size):
                     return
+            first = self._book.doubt.first
+            if first is not None and lane.looking_ahead:
+                return
             blind = lane.unseen.peek().unreadable
-            taken = self._take(lane.unseen, batch, blind=blind)
-            how = Look.RELEASED if blind else Look.STATE
-            self._book.look(how, taken)
+            taken = self._take(lane.unseen, min(batch, first or batch), blind=blind)
+            doubtful = taken if blind else [file for file in taken if not self._is_believed(lane, file)]
+            if doubtful:
+                self._book.look(Look.RELEASED if blind else Look.STATE, doubtful)
+
+    def _is_believed(self, lane: Lane, file: File) -> bool:
+        """Let a file wait for its turn at once when a look at its flags would hardly tell anything."""
+        book = self._book
+        if file.barred is not None or not book.rounds.by_stat(file) or book.doubt.about(file.entry.size):
+            return False
+        lane.cold.put(file)
+        return True
 
     @staticmethod
     def _take(queue: Turns[File], most: int, *, blind: bool) -> list[File]:

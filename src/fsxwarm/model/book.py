@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+from fsxwarm.model.doubt import Doubt
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.file import ASKED_OR_NEXT, AT_FSX, File, Phase
 from fsxwarm.model.lane import Lane
@@ -32,6 +33,7 @@ class Book:
         self.policy = policy
         self.pace = Pace(floor=policy.floor, cap=policy.cap)
         self.rounds = Rounds(policy, self.pace)
+        self.doubt = Doubt(policy.convinced)
         self.files: dict[Key, File] = {}
         self.lanes: dict[LaneId, Lane] = {}
         self.out: list[Instruction] = []

@@ -51,7 +51,8 @@ class File:
     `due` is when to look again (`polls` counts the looks); `late` is when to ask what its restore is doing;
     `asked` is when we asked, or first saw that somebody had; `moved`/`moved_at` are the last progress seen;
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
-    has been asked for, or refused. `barred` is why S3 cannot give it.
+    has been asked for, or refused. `released`: its flags or its action have shown it to be. `barred` is why S3 cannot
+    give it.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class File:
         "not_before",
         "phase",
         "polls",
+        "released",
         "request",
         "stuck",
         "unreadable",
@@ -99,6 +101,7 @@ class File:
         self.due: float | None = None
         self.not_before = 0.0
         self.polls = 0
+        self.released = False
         self.late = 0.0
         self.moved = -1
         self.moved_at = 0.0

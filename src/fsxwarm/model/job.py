@@ -279,7 +279,8 @@ class Failure(NamedTuple):
 class Event:
     """Something that watchers of the daemon hear of. `kind` is one of a closed set, see the fields' use.
 
-    `job_queued`, `job_running`, `job_ready`, `job_resting`, `job_done`, `job_failed`, `job_cancelled` carry `job`;
+    `job_queued`, `job_running`, `job_ready`, `job_resting`, `job_done`, `job_failed`, `job_cancelled` carry `job`, and
+    so do those of its files, for the record only: `file_unreadable`, and `file_` with an `Outcome`;
     `system_stalled`, `system_moves`, `paused`, `no_room`, `call_hung`, `file_stalled`, `file_wedged`, `cured`, `retry`,
     `not_allowed` are `fsxwarm.model.messages.Word`s; `made_room`, `room_short`, `trouble`; `missed` tells a slow
     watcher how many it did not get.

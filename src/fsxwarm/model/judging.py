@@ -7,6 +7,7 @@ from fsxwarm.model.book import Book
 from fsxwarm.model.diagnosis import FORBIDDEN, GONE, TOO_LONG, Verdict, diagnose, why_blocked
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.file import File, Phase
+from fsxwarm.model.hsm import Flags
 from fsxwarm.model.mdt import LaneId
 from fsxwarm.model.messages import Cancel, Cancelled, Look, Looked, Say, Sight, Word
 from fsxwarm.model.outcome import Outcome, Reason
@@ -41,6 +42,9 @@ class Judging:
             file.looks_failed = 0
             if sight.flags is not None:
                 file.flags = sight.flags
+                file.released |= sight.flags.released
+            if sight.action is not None:
+                file.released |= sight.action.restoring
             self._seen(file, event, sight, now)
         for lane_id in lanes:
             self._book.lanes[lane_id].diagnosing &= event.how is not Look.BOTH
@@ -72,6 +76,8 @@ class Judging:
                 pass
 
     def _seen_first(self, file: File, sight: Sight) -> None:
+        if sight.flags is not None:
+            self._book.doubt.read(file.entry.size, surprise=not sight.flags.restorable)
         if sight.resident is True or (sight.flags is not None and not sight.flags.released):
             self._book.finish(file, Outcome.RESIDENT)
         elif sight.flags is not None and not sight.flags.restorable:
@@ -112,9 +118,9 @@ class Judging:
         verdict = diagnose(sight, file.moved)
         match verdict:
             case Verdict.RESIDENT:
-                on_time = not self._book.rounds.by_stat(file)
+                by_stat = self._book.rounds.by_stat(file)
                 self._book.rounds.polled(file, Look.BOTH, resident=True, by_stat=sight.resident)
-                self._book.restored(file, now, on_time=on_time)
+                self._resident(file, sight, now, by_stat=by_stat)
                 return
             case Verdict.IDLE if file.phase is Phase.WATCHED:
                 self._book.back_to_queue(file)
@@ -123,7 +129,7 @@ class Judging:
                 self._book.attempt_failed(file, now)
                 return
             case Verdict.HOPELESS if sight.flags is not None:
-                self._book.finish(file, Outcome.BLOCKED, why_blocked(sight.flags))
+                self._blocked(file, sight.flags)
                 return
             case Verdict.QUEUED:
                 file.moved_at = now
@@ -139,6 +145,22 @@ class Judging:
                 pass
         if file.phase in {Phase.IN_FLIGHT, Phase.WATCHED} and file.key in self._book.files:
             self._book.rounds.again(file, now, diagnosed=True)
+
+    def _resident(self, file: File, sight: Sight, now: float, *, by_stat: bool) -> None:
+        """Settle a file that has come to be resident, or has been all the time.
+
+        Where a stat shows that files of its size have been restored, but does not show it of this one, whose flags
+        nobody has seen released, there was nothing to restore: it is sparse, or so new that it has no blocks.
+        """
+        if by_stat and not (file.released or sight.resident):
+            self._book.doubt.read(file.entry.size, surprise=True)
+            self._book.finish(file, Outcome.RESIDENT)
+        else:
+            self._book.restored(file, now, on_time=not by_stat)
+
+    def _blocked(self, file: File, flags: Flags) -> None:
+        self._book.doubt.read(file.entry.size, surprise=True)
+        self._book.finish(file, Outcome.BLOCKED, why_blocked(flags))
 
     def _stuck(self, file: File, reason: Reason, now: float) -> None:
         idle_for = now - file.moved_at
@@ -163,7 +185,7 @@ class Judging:
                 self._book.back_to_queue(file)
                 self._book.out.append(Say(Word.CURED, (file.entry,)))
             case Verdict.HOPELESS if sight.flags is not None:
-                self._book.finish(file, Outcome.BLOCKED, why_blocked(sight.flags))
+                self._blocked(file, sight.flags)
             case _ if now - file.moved_at > self._policy.give_up:
                 self._book.finish(file, Outcome.FAILED, Reason.STALLED, detail="cancelled, and still in the queue")
             case _:
@@ -172,11 +194,11 @@ class Judging:
     def _seen_unclear(self, file: File, sight: Sight, now: float) -> None:
         match diagnose(sight, file.moved):
             case Verdict.RESIDENT:
-                self._book.restored(file, now)
+                self._resident(file, sight, now, by_stat=self._book.rounds.by_stat(file))
             case Verdict.QUEUED | Verdict.MOVING | Verdict.FROZEN | Verdict.WEDGED:
                 self._book.watch(file, Phase.IN_FLIGHT, now)
             case Verdict.HOPELESS if sight.flags is not None:
-                self._book.finish(file, Outcome.BLOCKED, why_blocked(sight.flags))
+                self._blocked(file, sight.flags)
             case _ if file.phase is Phase.LIMBO:
                 self._limbo_goes_on(file, now)
             case _:

@@ -20,6 +20,7 @@ class Policy:
     `patience`: without progress for so long a running restore is called stalled; `cure_patience`: and cancelled.
     `give_up`: without progress for so long it has failed; longer than the coordinator's own timeout of an hour.
     `limbo`: how long a file whose request hangs may go unseen in the coordinator's log before it has failed.
+    `convinced`: flags of so many files of like size in a row told nothing new before others are asked for without.
     `hopeless`: so many single refusals with good flags, and not one request taken: this user may not restore here.
     """
 
@@ -40,6 +41,7 @@ class Policy:
     system_stall: float = 60.0
     hopeless: int = 20
     watched: int = 10_000
+    convinced: int = 100
     look_batch: int = 500
     ask_ahead: int = 200
     request: int = 50

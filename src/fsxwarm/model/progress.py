@@ -74,6 +74,13 @@ class Progress:
         if not finish.outcome.warm and finish.outcome is not Outcome.VANISHED and offset is not None:
             self._broken = offset if self._broken is None else min(self._broken, offset)
 
+    def explained(self, reason: Reason) -> None:
+        """Why one of the restores failed has been found out."""
+        self.reasons[Reason.RESTORE_FAILED] -= 1
+        if not self.reasons[Reason.RESTORE_FAILED]:
+            del self.reasons[Reason.RESTORE_FAILED]
+        self.reasons[reason] += 1
+
     def sample(self, now: float) -> None:
         """Note the counts for the rates, at most once a second."""
         if now - self._history[-1][0] < 1.0:

@@ -108,7 +108,8 @@ class Rounds:
                 looks[how].append(file)
         for lane_id, late in diagnoses.items():
             looks[Look.BOTH] += self._diagnose_oldest(lanes[lane_id], late, now)
-        self._stat_every = min(max(len(files) / _STATS_PER_SECOND, _STAT_EVERY[0]), _STAT_EVERY[1])
+        watched = sum(lane.counts[Phase.IN_FLIGHT] + lane.counts[Phase.WATCHED] for lane in lanes.values())
+        self._stat_every = min(max(watched / _STATS_PER_SECOND, _STAT_EVERY[0]), _STAT_EVERY[1])
         for how, group in looks.items():
             size = self._policy.look_batch
             for start in range(0, len(group), size):

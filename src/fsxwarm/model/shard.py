@@ -40,13 +40,23 @@ class Shard:
 
     def name(self, file: str) -> str:
         """A file name that tells the shard: `report.jsonl` becomes `report.03-of-16.jsonl`."""
-        stem, dot, ending = file.rpartition(".")
-        mark = f"{self.index:0{len(str(self.count))}}-of-{self.count}"
-        return f"{stem}.{mark}.{ending}" if dot and stem else f"{file}.{mark}"
+        stem, ending = _parted(file)
+        return f"{stem}.{self.index:0{len(str(self.count))}}-of-{self.count}{ending}"
 
 
 WHOLE: Final = Shard(1, 1)
 """The only shard, which is everything."""
+
+
+def is_named_after(name: str, file: str) -> bool:
+    """Whether a file name is what `Shard.name` makes of `file`, for any shard."""
+    stem, ending = _parted(file)
+    return re.fullmatch(re.escape(stem) + r"\.[0-9]{1,5}-of-[0-9]{1,5}" + re.escape(ending), name) is not None
+
+
+def _parted(file: str) -> tuple[str, str]:
+    stem, dot, ending = file.rpartition(".")
+    return (stem, dot + ending) if dot and stem else (file, "")
 
 
 def parse_shard(text: str, environ: Mapping[str, str]) -> Shard:

@@ -12,6 +12,7 @@ from math import inf
 
 from fsxwarm.model.asking import Asking
 from fsxwarm.model.book import Book
+from fsxwarm.model.entry import Key
 from fsxwarm.model.file import File, Phase
 from fsxwarm.model.judging import Judging
 from fsxwarm.model.lane import Lane
@@ -97,6 +98,11 @@ class Warming:
         """Files and bytes that one job wants and that are, or may be, on their way at FSx for it."""
         sizes = [file.entry.size for file in self._book.files.values() if job in file.wanted_by and file.at_fsx]
         return len(sizes), sum(sizes)
+
+    def wanted_by(self, key: Key) -> frozenset[int]:
+        """The jobs that want a file that has not settled."""
+        file = self._book.files.get(key)
+        return frozenset() if file is None else frozenset(file.wanted_by)
 
     @property
     def idle(self) -> bool:

@@ -1,0 +1,46 @@
+"""Whether a file that looks released has its flags read before it is asked for.
+
+A stat that shows no blocks leaves little doubt: the file is released, and S3 holds it. Reading its flags costs the
+servers an open, a request and a close. So the flags of files of one size class are read until they have told nothing
+new often enough, and now and then from then on; each surprise brings the reading back. A file that was asked for in
+vain costs a look or two more, and no harm: FSx does nothing for one that is resident, and refuses one that it cannot
+restore.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+_CLASS_BITS: Final = 4
+_SAMPLE: Final = 50
+"""Of so many files that are believed, the flags of one are read."""
+
+
+class Doubt:
+    """What the flags read so far have told; `convinced` in a row without surprise are enough."""
+
+    def __init__(self, convinced: int) -> None:
+        self._convinced = convinced
+        self._calm: Counter[int] = Counter()
+        self._believed: Counter[int] = Counter()
+        self.first: int | None = max(1, convinced)
+        """How many files the first look is for, which the others wait for; None when it has come back."""
+
+    def about(self, size: int) -> bool:
+        """Whether to read the flags of the next file of `size` bytes. Counts it as believed if not."""
+        name = self._class(size)
+        if self._calm[name] < self._convinced:
+            return True
+        self._believed[name] += 1
+        return self._believed[name] % _SAMPLE == 0
+
+    def read(self, size: int, *, surprise: bool) -> None:
+        """Learn what a file of `size` bytes turned out to be: released and restorable, or a surprise."""
+        self.first = None
+        name = self._class(size)
+        self._calm[name] = 0 if surprise else self._calm[name] + 1
+
+    @staticmethod
+    def _class(size: int) -> int:
+        return size.bit_length() // _CLASS_BITS
