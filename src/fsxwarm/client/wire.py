@@ -237,6 +237,29 @@ class Event(TypedDict):
     data: dict[str, object]
 
 
+SlurmState = Literal["none", "warming", "ready", "late", "failed"]
+"""Where what a job of Slurm needs stands; `late`: its deadline has passed, it may begin with what is there."""
+
+
+class SlurmJob(TypedDict):
+    """The answer to `POST /v1/slurm/begin`: `message` is one line for a log; `job` that of the daemon, or empty."""
+
+    state: SlurmState
+    message: str
+    job: str
+    exit: int | None
+    coverage: float
+
+
+class SlurmEnded(TypedDict):
+    """The answer to `POST /v1/slurm/end`: jobs cancelled, leases ended, the job that gives the space back, or empty."""
+
+    message: str
+    cancelled: list[str]
+    leases: int
+    release: str
+
+
 class Error(TypedDict):
     """What was wrong: `kind` is a stable word of `fsxwarm.errors.Kind`."""
 

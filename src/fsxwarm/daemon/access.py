@@ -50,27 +50,38 @@ class Caller:
 class Circle:
     """Whom the daemon serves: groups by number (None: nobody but root), and its own user.
 
-    A daemon that is not root cannot take on anybody's rights: it serves its own user alone.
+    A daemon that is not root cannot take on anybody's rights: it serves its own user alone. `slurm` are uids that
+    may talk to it because they act for others, when Slurm's jobs begin and end.
     """
 
     own: int
     users: int | None
     admins: int | None
+    slurm: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, users: str, admins: str) -> Circle:
+    def of(cls, users: str, admins: str, slurm: frozenset[int] = frozenset()) -> Circle:
         """Look up the groups by name (empty: none). FsxwarmError USAGE when there is none of that name."""
         own = os.geteuid()
         if own != 0:
             return cls(own, None, None)
-        return cls(own, _gid(users), _gid(admins))
+        return cls(own, _gid(users), _gid(admins), slurm)
 
     def admit(self, identity: Identity) -> Caller | None:
         """The caller that somebody is; None for one who is not served."""
         admin = identity.uid in (0, self.own) or (self.admins is not None and self.admins in identity.gids)
-        if admin or (self.users is not None and self.users in identity.gids):
+        if admin or self._is_member(identity):
             return Caller(identity, admin)
         return None
+
+    def admit_remote(self, identity: Identity) -> Caller | None:
+        """The same for one on another machine: a root there is no administrator here."""
+        if self._is_member(identity):
+            return Caller(identity, self.admins is not None and self.admins in identity.gids)
+        return None
+
+    def _is_member(self, identity: Identity) -> bool:
+        return identity.uid in self.slurm or (self.users is not None and self.users in identity.gids)
 
 
 def _gid(name: str) -> int | None:
