@@ -21,6 +21,7 @@ from fsxwarm.cli.pin import pin, unpin
 from fsxwarm.cli.plan import plan
 from fsxwarm.cli.preload import preload
 from fsxwarm.cli.release import release
+from fsxwarm.cli.report import report
 from fsxwarm.cli.sim import sim
 from fsxwarm.cli.status import status
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
@@ -64,6 +65,7 @@ app.command()(doctor)
 app.command()(daemon)
 app.add_typer(config, name="config")
 app.add_typer(jobs, name="jobs")
+app.add_typer(report, name="report")
 app.command()(sim)
 
 

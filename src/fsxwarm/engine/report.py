@@ -70,11 +70,16 @@ class Report:
         self.problem: str | None = None
 
     @classmethod
-    async def begin(cls, target: Path, header: Mapping[str, object]) -> Report:
-        """Open a report; FsxwarmError USAGE when there cannot be one at `target`."""
+    async def begin(cls, target: Path, header: Mapping[str, object], *, fresh: bool = False) -> Report:
+        """Open a report; FsxwarmError USAGE when there cannot be one at `target`.
+
+        With `fresh` an older one there is removed at once: should this run be killed, nobody takes it for this run's.
+        """
         try:
             real = await asyncio.to_thread(_usable, target)
             report = cls(real, header)
+            if fresh:
+                await asyncio.to_thread(real.unlink, missing_ok=True)
             file = await aiofiles.open(report._draft, "xb")
         except OSError as error:
             why = error.strerror or str(error)
