@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from aws.paper_cloud import PaperCloud
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.service import Service, ServicePlan
 from fsxwarm.model.job import ROOT, Identity, JobOptions, JobRequest, JobView, Kind
 from fsxwarm.sim.calls import Caller
@@ -21,6 +23,7 @@ from fsxwarm.sim.spec import WorldSpec
 from fsxwarm.sim.vloop import run
 from fsxwarm.sim.world import World
 from fsxwarm.store.sqlite import SqliteStore
+from paper_archive import PaperLog, paper_archive
 
 MB = 10**6
 EPOCH = 1_700_000_000.0
@@ -36,6 +39,10 @@ class Stage:
         self.names = VirtualNamespace(self.world)
         self.clockwork = Clockwork(self.world)
         self.paths: list[bytes] = []
+        self.cloud: PaperCloud | None = None
+        """None: there are no credentials."""
+        self.log = PaperLog()
+        self.said: list[str] = []
 
     def fill(self, files: int, size: int = MB, **more: Any) -> None:
         self.paths = make(self.names, Dataset(files, fixed(size), **{"time": int(EPOCH) - 7 * 86400, **more}))
@@ -53,11 +60,18 @@ class Stage:
 
     # Services
 
+    def _new(self, store: SqliteStore, plan: ServicePlan) -> Service:
+        return Service(self.means(store), plan)
+
+    def means(self, store: SqliteStore) -> Means:
+        archive = paper_archive(self.cloud, self.log, self.said)
+        return Means(self.tree(ROOT), self.hsm(ROOT), self, store, archive, self.wall)
+
     @asynccontextmanager
     async def service(self, **plan: Any) -> AsyncIterator[Service]:
         """A service until the end of the block, which then drains; what broke in it is raised."""
         store = await SqliteStore.open(self.path)
-        service = Service(self.tree(ROOT), self.hsm(ROOT), self, store, ServicePlan(**plan), wall=self.wall)
+        service = self._new(store, ServicePlan(**plan))
         try:
             async with service:
                 yield service
@@ -70,7 +84,7 @@ class Stage:
     async def start(self, **plan: Any) -> Service:
         """A service that ends by `kill`."""
         store = await SqliteStore.open(self.path)
-        service = Service(self.tree(ROOT), self.hsm(ROOT), self, store, ServicePlan(**plan), wall=self.wall)
+        service = self._new(store, ServicePlan(**plan))
         await service.__aenter__()
         return service
 

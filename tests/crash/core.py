@@ -13,7 +13,10 @@ import sys
 import time
 from dataclasses import asdict
 
+from fsxwarm.app import open_aws
 from fsxwarm.config import Settings
+from fsxwarm.engine.archive import Archive
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.service import Service, ServicePlan
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
@@ -53,8 +56,11 @@ async def main(state: str, mount: bytes, jobs: int) -> None:
     store = await SqliteStore.open(state)
     folders = sorted(entry.name for entry in os.scandir(mount) if entry.is_dir())
     plan = ServicePlan(Policy(WindowPolicy(start=16)))
+    aws = open_aws(settings, print)
+    archive = Archive(lambda: aws.atlas, aws.log, print)
+    means = Means(tree, hsm, OneForAll(tree, hsm), store, archive, time.time)
     try:
-        async with Service(tree, hsm, OneForAll(tree, hsm), store, plan, wall=time.time) as service:
+        async with Service(means, plan) as service:
             print("ready", flush=True)
             running = asyncio.ensure_future(service.run())
             known = {view.job.request.label for view in service.jobs()}

@@ -21,8 +21,8 @@ from service_stage import ANN, EPOCH, MB, Stage, ended, play, request
 WEEK = 7 * 86400
 
 
-def marks(low: int, high: int, *, dry_run: bool = False) -> Marks:
-    return Marks(b"/fsx", Amount(bytes=low * MB), Amount(bytes=high * MB), dry_run)
+def marks(low: int, high: int, *, dry_run: bool = False, unchecked: bool = True) -> Marks:
+    return Marks(b"/fsx", Amount(bytes=low * MB), Amount(bytes=high * MB), dry_run, unchecked)
 
 
 def test_what_turns_cold_under_a_keep_warm_path_is_restored_again(tmp_path: Path) -> None:

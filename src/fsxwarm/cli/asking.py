@@ -77,6 +77,7 @@ def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
         "deadline": command.deadline,
         "fit": command.fit,
         "order": command.order.value,
+        "check_s3": command.check_s3.value,
     }
     return have_done(
         client,

@@ -31,7 +31,6 @@ from fsxwarm.cli.shards import ShardOption, named_for, this_shard, with_shard
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.errors import Exit, FsxwarmError, Kind
-from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.units import parse_amount, parse_duration, parse_rate, parse_share
 
 OrderOption = Annotated[
@@ -212,10 +211,8 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
             "--reserve": reserve is not None,
         },
         here={
-            "--check-s3": check_s3 is not CheckS3.AUTO,
             "--dry-run": dry_run,
             "--shard": part is not None,
-            "an s3:// address": any(map(is_uri, command.paths)),
         },
     )
     if client is not None:

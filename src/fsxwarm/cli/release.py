@@ -36,7 +36,6 @@ from fsxwarm.engine.preflight import CheckS3, Inspector
 from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
-from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
 
@@ -148,18 +147,14 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         local=local,
         by_daemon=by_daemon,
         own={"--backend": backend is not None},
-        here={
-            "--check-s3": check_s3 is not CheckS3.AUTO,
-            "--until-free": target is not None,
-            "an s3:// address": any(map(is_uri, paths or ())),
-        },
+        here={"--until-free": target is not None},
     )
     if client is None:
         return run(work, json=json, backend=backend)
     wish = files_wished(paths or (), braces=braces, files_from=files_from, nul=nul)
     wish["kind"] = "release"
     wish["include"], wish["exclude"] = list(include or ()), list(exclude or ())
-    wish["options"] = {"used_before": used_before, "dry_run": dry_run}
+    wish["options"] = {"used_before": used_before, "dry_run": dry_run, "check_s3": check_s3.value}
     return have_done(client, wish, mode=choose(Mode.AUTO, json=json), json=json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -11,7 +12,7 @@ from fsxwarm.model.job import DEFAULT_PRIORITY, TOP_PRIORITY, Identity, JobOptio
 from fsxwarm.model.lease import MOST_SECONDS, LeaseRequest
 from fsxwarm.model.order import Order
 from fsxwarm.model.patterns import compile_globs
-from fsxwarm.model.s3 import CheckS3
+from fsxwarm.model.s3 import CheckS3, is_uri
 
 _LONGEST_PATH: Final = 4096
 """Of characters: PATH_MAX is as many bytes."""
@@ -33,9 +34,15 @@ class _Body(BaseModel):
 
 
 def _path(named: str | Exact) -> str | Exact:
-    path = named.exact if isinstance(named, Exact) else wire.exact(named)
-    if not path.startswith(b"/"):
+    if not _bytes(named).startswith(b"/"):
         raise ValueError("must be an absolute path")
+    return _place(named)
+
+
+def _place(named: str | Exact) -> str | Exact:
+    path = _bytes(named)
+    if not (path.startswith(b"/") or is_uri(os.fsdecode(path))):
+        raise ValueError("must be an absolute path or an S3 address")
     if b"\0" in path:
         raise ValueError("no path has a NUL in it")
     return named
@@ -59,6 +66,8 @@ class Exact(_Body):
 
 _Text = Annotated[str, Field(max_length=_LONGEST_PATH, json_schema_extra={"pattern": "^/[^\u0000]*$"})]
 _Path = Annotated[_Text | Exact, AfterValidator(_path)]
+_PlaceText = Annotated[str, Field(max_length=_LONGEST_PATH, json_schema_extra={"pattern": "^(/|[sS]3://)[^\u0000]*$"})]
+_Place = Annotated[_PlaceText | Exact, AfterValidator(_place)]
 _Glob = Annotated[str, Field(min_length=1, max_length=_LONGEST_GLOB), AfterValidator(_glob)]
 _Word = Annotated[str, Field(max_length=200)]
 _Priority = Annotated[int, Field(ge=0, le=TOP_PRIORITY)]
@@ -90,11 +99,14 @@ class WishOptions(_Body):
 
 
 class JobWish(_Body):
-    """A job to be taken on: absolute `paths` (folders or files), and `files`, a list that keeps its order."""
+    """A job to be taken on: absolute `paths` (folders or files), and `files`, a list that keeps its order.
+
+    S3 addresses stand for the paths at which they show.
+    """
 
     kind: Literal["preload", "release", "keep_warm"]
-    paths: Annotated[list[_Path], Field(max_length=_MOST_PATHS)] = []
-    files: list[_Path] = []
+    paths: Annotated[list[_Place], Field(max_length=_MOST_PATHS)] = []
+    files: list[_Place] = []
     include: Annotated[list[_Glob], Field(max_length=_MOST_GLOBS)] = []
     exclude: Annotated[list[_Glob], Field(max_length=_MOST_GLOBS)] = []
     options: WishOptions = WishOptions()

@@ -17,6 +17,8 @@ from fsxwarm.configfile import Config
 from fsxwarm.daemon.access import Circle
 from fsxwarm.daemon.api import Quota
 from fsxwarm.daemon.gate import GateLimits
+from fsxwarm.engine.archive import Archive
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import KeepWarm, Marks, ServicePlan
 from fsxwarm.engine.service import Service
 from fsxwarm.errors import FsxwarmError, Kind
@@ -52,7 +54,9 @@ async def open_core(config: Config, environ: Mapping[str, str]) -> AsyncIterator
         try:
             policy = await app.policy()
             plan = plan_of(config, policy)
-            async with Service(app.tree, app.hsm, access, store, plan, wall=time.time) as service:
+            archive = Archive(app.new_atlas, app.aws.log, _LOG.warning)
+            means = Means(app.tree, app.hsm, access, store, archive, time.time)
+            async with Service(means, plan) as service:
                 yield Core(service, access)
         finally:
             await store.close()
@@ -66,7 +70,8 @@ def plan_of(config: Config, policy: Policy) -> ServicePlan:
         reserve=config.warming.reserve,
         keep_warm=tuple(KeepWarm(tuple(map(os.fsencode, one.paths)), one.every) for one in config.keep_warm),
         make_room=tuple(
-            Marks(os.fsencode(one.mount), one.low_free, one.high_free, one.dry_run) for one in config.make_room
+            Marks(os.fsencode(one.mount), one.low_free, one.high_free, one.dry_run, config.warming.release_unchecked)
+            for one in config.make_room
         ),
         inventory=tuple(map(os.fsencode, config.inventory.paths)),
         inventory_every=config.inventory.every,

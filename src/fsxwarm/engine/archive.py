@@ -67,7 +67,7 @@ class Archive:
 
         Those of the list that are linked nowhere stay as they are: no file has such a name, and they count as such.
         """
-        if not any(map(_is_address, (*request.paths, *request.files))):
+        if not any(map(is_address, (*request.paths, *request.files))):
             return request
         paths = tuple(await mapped(request.paths, self.atlas))
         return replace(request, paths=paths, files=await self._listed(request.files))
@@ -76,7 +76,7 @@ class Archive:
         found: list[bytes] = []
         for path in files:
             try:
-                found += await mapped([path], self.atlas) if _is_address(path) else [path]
+                found += await mapped([path], self.atlas) if is_address(path) else [path]
             except FsxwarmError as error:
                 if error.kind is not Kind.NO_SUCH_PATH:
                     raise
@@ -92,5 +92,6 @@ class Archive:
             self._say(why)
 
 
-def _is_address(path: bytes) -> bool:
+def is_address(path: bytes) -> bool:
+    """Tell an S3 address from a path."""
     return is_uri(os.fsdecode(path[:5]))

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from fsxwarm.engine.archive import is_address
 from fsxwarm.engine.journal import Journal
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import KeepWarm
 from fsxwarm.engine.protection import Protection, folders_of
 from fsxwarm.engine.releasing import Desk, Releasing
@@ -33,8 +35,6 @@ from fsxwarm.model.job import (
 from fsxwarm.model.job import Kind as JobKind
 from fsxwarm.model.messages import Finish, Say
 from fsxwarm.model.outcome import Outcome, Reason
-from fsxwarm.ports.access import Access
-from fsxwarm.ports.store import Store
 from fsxwarm.ports.tree import Place
 
 CONFIGURED: Final = "configuration"
@@ -64,24 +64,22 @@ class Jobs:
 
     def __init__(
         self,
-        store: Store,
+        means: Means,
         journal: Journal,
         protection: Protection,
-        access: Access,
         tell: Tell,
         wake: Callable[[str], None],
-        wall: Callable[[], float],
         most_failures: int,
     ) -> None:
-        self._store = store
+        self._means = means
+        self._store = means.store
         self._journal = journal
         self._protection = protection
-        self._access = access
         self._tell = tell
         self._wake = wake
-        self._wall = wall
+        self._wall = means.wall
         self._most_failures = most_failures
-        self._started = wall()
+        self._started = means.wall()
         self._jobs: dict[str, Tracked] = {}
         self._desk = Desk(self._release)
         self._requests = 0
@@ -93,6 +91,7 @@ class Jobs:
     async def submit(self, request: JobRequest) -> Job:
         """Take a job on; it is durable when this returns."""
         _check(request)
+        request = await self._means.archive.placed(request)
         job = await self._store.add_job(request, self._wall())
         tracked = self._jobs[job.id] = Tracked(job)
         self._hold(job, request.files)
@@ -157,6 +156,10 @@ class Jobs:
     def views(self, owner: int | None) -> list[JobView]:
         """All, or one owner's, the newest first."""
         return [it.view() for it in reversed(self._jobs.values()) if owner in (None, it.job.owner)]
+
+    def tracked(self) -> Iterable[Tracked]:
+        """All, the oldest first; to look at."""
+        return self._jobs.values()
 
     def phases(self) -> list[str]:
         """Every job's phase."""
@@ -243,10 +246,12 @@ class Jobs:
             next_round = now + job.request.options.every
             self._change(tracked, phase=phase, counters=counters, exit=status, error=error, next_round=next_round,
                          rounds=job.rounds + 1)  # fmt: skip
+            tracked.note_round()
         else:
             self._protection.drop(job.id)
             self._change(tracked, phase=phase, counters=counters, exit=status, error=error, ended=now)
             self._journal.count(f"jobs_{phase.value}")
+        self._journal.count(f"ended_{status.name.lower()}")
         self._tell(f"job_{phase.value}", job.id, {"exit": int(status)})
         self._wake(job.id)
 
@@ -265,7 +270,9 @@ class Jobs:
         self._tell("job_running", job.id)
         try:
             files = await self._store.files(job.id) if job.listed else ()
-            tracked.releasing = releasing = Releasing(job, self._access, self._protection, files)
+            tracked.releasing = releasing = Releasing(
+                job, self._means.access, self._protection, self._means.archive, files
+            )
             await releasing.run()
         except FsxwarmError as error:
             self._end(tracked, tracked.counters(), Phase.FAILED, error.exit, error.message)
@@ -372,8 +379,8 @@ def _check(request: JobRequest) -> None:
     _check_priority(request.priority)
     if not request.paths and not request.files:
         raise FsxwarmError(Kind.USAGE, "a job needs paths or a list", hint="")
-    if not all(path.startswith(b"/") for path in (*request.paths, *request.files)):
-        raise FsxwarmError(Kind.USAGE, "a job's paths are absolute", hint="")
+    if not all(path.startswith(b"/") or is_address(path) for path in (*request.paths, *request.files)):
+        raise FsxwarmError(Kind.USAGE, "a job's paths are absolute, or S3 addresses", hint="")
 
 
 def _check_priority(priority: int) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from fsxwarm.engine.make_room import MakeRoom, Room, measure
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import Marks
 from fsxwarm.engine.protection import Protection, Restored
 from fsxwarm.engine.release import Released, Releaser
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry
-from fsxwarm.ports.hsm import Hsm
-from fsxwarm.ports.tree import Tree
+from fsxwarm.model.s3 import CheckS3
 
 _PATIENCE: Final = 10
 """After a round that could not make enough room, so many times are let pass: a round walks the whole file system."""
@@ -27,18 +27,21 @@ class LatelyRestored(Protocol):
 
 
 class Keeper:
-    """Makes room by itself. `told` hears of each round: its marks, what was released, and how much room there is."""
+    """Makes room by itself. `told` hears of each round: its marks, what was released, and how much room there is.
+
+    Nothing is released that cannot be looked up in S3, unless the marks say otherwise.
+    """
 
     def __init__(
         self,
-        tree: Tree,
-        hsm: Hsm,
+        means: Means,
         protection: Protection,
         restored: LatelyRestored,
         told: Callable[[Marks, Released, Room], None],
     ) -> None:
-        self._tree = tree
-        self._hsm = hsm
+        self._tree = means.tree
+        self._hsm = means.hsm
+        self._archive = means.archive
         self._protection = protection
         self._restored = restored
         self._told = told
@@ -66,8 +69,13 @@ class Keeper:
                 return None
             return int(self._protection.used(entry))
 
+        archive = self._archive
         releaser = Releaser(
-            self._tree, self._hsm, dry_run=marks.dry_run, guard=lambda entry: self._protection.reason(entry.path)
+            self._tree,
+            self._hsm,
+            dry_run=marks.dry_run,
+            guard=lambda entry: self._protection.reason(entry.path),
+            keeper=archive.guard(CheckS3.AUTO) if marks.unchecked else archive.strict_guard(),
         )
         room = await MakeRoom(
             self._hsm,

@@ -20,12 +20,16 @@ class KeepWarm:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Below `low` free space on the file system mounted at `mount`, release until `high` is free."""
+    """Below `low` free space on the file system mounted at `mount`, release until `high` is free.
+
+    With `unchecked` also what cannot be looked up in S3.
+    """
 
     mount: bytes
     low: Amount
     high: Amount
     dry_run: bool = False
+    unchecked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Final
 
+from fsxwarm.engine.archive import Archive
 from fsxwarm.engine.protection import Protection
 from fsxwarm.engine.release import Reason, Releaser, release_all
 from fsxwarm.engine.walks import select
@@ -21,10 +22,12 @@ class Releasing:
     """One release job. `counters` may be read while `run` is at it.
 
     Only files that belong to the job's owner are released, or anybody's when an administrator asks; never one that
-    is leased, or wanted by a job that has not ended.
+    is leased, or wanted by a job that has not ended; nor one of which `archive` knows that S3 does not hold it.
     """
 
-    def __init__(self, job: Job, access: Access, protection: Protection, files: tuple[bytes, ...]) -> None:
+    def __init__(
+        self, job: Job, access: Access, protection: Protection, archive: Archive, files: tuple[bytes, ...]
+    ) -> None:
         request = job.request
         identity = ROOT if request.admin else request.identity
         self._job = job
@@ -32,7 +35,13 @@ class Releasing:
         self._protection = protection
         tree = access.tree(identity)
         self._selection = select(job, tree, files, whole=True)
-        self._releaser = Releaser(tree, access.hsm(identity), dry_run=request.options.dry_run, guard=self._guard)
+        self._releaser = Releaser(
+            tree,
+            access.hsm(identity),
+            dry_run=request.options.dry_run,
+            guard=self._guard,
+            keeper=archive.guard(request.options.check_s3),
+        )
         self._ended = False
 
     async def run(self) -> None:

@@ -10,12 +10,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
+from fsxwarm.engine.gauges import Gauges
 from fsxwarm.engine.inventory import Inventory
 from fsxwarm.engine.jobs import Jobs
 from fsxwarm.engine.journal import Journal
 from fsxwarm.engine.keeper import Keeper
 from fsxwarm.engine.leases import Leases
 from fsxwarm.engine.make_room import Room
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.periodic import Periodic
 from fsxwarm.engine.plan import Health, KeepWarm, LaneHealth, Marks, ServicePlan
 from fsxwarm.engine.protection import Protection, Restored
@@ -23,42 +25,50 @@ from fsxwarm.engine.release import Released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.shared import SharedWarming
 from fsxwarm.engine.status import Status, Survey
+from fsxwarm.engine.surroundings import Surroundings
 from fsxwarm.engine.watchers import News, Waiters, restarting
 from fsxwarm.errors import FsxwarmError
 from fsxwarm.model.file import Phase as FilePhase
 from fsxwarm.model.job import Event, Failure, Identity, Job, JobRequest, JobView
 from fsxwarm.model.lease import Lease, LeaseRequest
-from fsxwarm.ports.access import Access
-from fsxwarm.ports.hsm import Hsm
-from fsxwarm.ports.store import Store
-from fsxwarm.ports.tree import Tree
+from fsxwarm.model.measures import Measures
+from fsxwarm.model.meter import Meter
 
 __all__ = ["Health", "KeepWarm", "LaneHealth", "Marks", "Service", "ServicePlan"]
 
 _FLUSH_EVERY: Final = 0.5
 _MEASURE_EVERY: Final = 15.0
+_EXPLAIN_EVERY: Final = 5.0
 _LOOK_EVERY: Final = 10.0
 _EXPIRE_EVERY: Final = 3600.0
+_WATCH_EVERY: Final = 30.0
+_ASK_AWS_EVERY: Final = 900.0
 
 
 class Service:
     """Jobs, leases and all that runs by itself; an async context manager: entering it takes up unfinished jobs.
 
-    `tree` and `hsm` act as root and are shared by all jobs; `access` hands out those with a job owner's rights.
-    `wall` tells the time in seconds since the epoch. Everything runs on one event loop; no method blocks it.
-    Errors are FsxwarmError: NO_SUCH_JOB for an unknown id, RESTARTING from `drain` on, USAGE for a bad wish.
-    Who may call what is the caller's business.
+    `around` looks at what metrics tell beside what is done.
+    Everything runs on one event loop; no method blocks it. Errors are FsxwarmError: NO_SUCH_JOB for an unknown id,
+    RESTARTING from `drain` on, USAGE for a bad wish. Who may call what is the caller's business.
     """
 
     def __init__(
-        self, tree: Tree, hsm: Hsm, access: Access, store: Store, plan: ServicePlan, *, wall: Callable[[], float]
+        self,
+        means: Means,
+        plan: ServicePlan,
+        *,
+        around: Surroundings | None = None,
     ) -> None:
-        self._tree = tree
-        self._hsm = hsm
-        self._access = access
-        self._store = store
+        self.meter = Meter()
+        self._means = means = means.metered(self.meter)
+        self._tree = means.tree
+        self._hsm = means.hsm
+        self._access = means.access
+        self._store = means.store
+        self._wall = wall = means.wall
+        self._around = around or Surroundings()
         self.plan = plan
-        self._wall = wall
         self._started = wall()
         self._draining = False
         self._background: list[asyncio.Task[None]] = []
@@ -72,23 +82,22 @@ class Service:
         self._protection = Protection(saved.wanted)
         self._leases = Leases(self._store, self._tree, self._protection, saved.leases, self._wall)
         self._jobs = Jobs(
-            self._store,
+            self._means,
             self._journal,
             self._protection,
-            self._access,
             self._tell,
             self._waiters.wake,
-            self._wall,
             self.plan.limits.failures_each,
         )
-        self._warming = SharedWarming(self._tree, self._hsm, self._access, self.plan, self._store.files, self._jobs)
+        self._warming = SharedWarming(self._means, self.plan, self._jobs, self.meter)
         self._jobs.warming = self._warming
-        self._keeper = Keeper(self._tree, self._hsm, self._protection, self._restored_lately, self._made_room)
+        self._keeper = Keeper(self._means, self._protection, self._restored_lately, self._made_room)
         self._inventory = Inventory(
             self._tree, self._hsm, calm=self._jobs.calm, save=self._journal.scan, wall=self._wall
         )
         for path, text in saved.scans.items():
             self._inventory.load(path, text)
+        self._gauges = Gauges(self.meter, self._warming, self._inventory, self._around)
         await self._jobs.resume(saved.jobs)
         await self._jobs.keep_warm(self.plan.keep_warm)
         self.periodic = self._errands()
@@ -213,6 +222,19 @@ class Service:
             inventory=self._inventory.numbers(),
         )
 
+    def measures(self) -> Measures:
+        """All that metrics tell, now."""
+        errands = self.periodic.errands.values()
+        return self._gauges.read(
+            self.health(),
+            self.plan,
+            self._jobs.tracked(),
+            len(self.leases()),
+            self._keeper.short,
+            errands,
+            self._wall(),
+        )
+
     def _problems(self) -> list[str]:
         problems = [self._warming.problem, *self.periodic.troubles]
         if self._warming.machine.stalled:
@@ -255,9 +277,14 @@ class Service:
         periodic = Periodic()
         periodic.add("storing", _FLUSH_EVERY, self._flush)
         periodic.add("measuring free space", _MEASURE_EVERY, self._warming.measure)
+        periodic.add("explaining failures", _EXPLAIN_EVERY, self._warming.explain)
         periodic.add("keeping warm", _LOOK_EVERY, self._rounds)
         periodic.add("making room", self.plan.make_room_every, lambda: self._keeper.look(self.plan.make_room))
         periodic.add("expiring", _EXPIRE_EVERY, self._expire)
+        periodic.add("watching free space", _WATCH_EVERY, lambda: self._around.measure(self._hsm))
+        periodic.add("asking AWS", _ASK_AWS_EVERY, self._around.ask_aws)
+        periodic.hurry("watching free space")
+        periodic.hurry("asking AWS")
         return periodic
 
     async def _flush(self) -> None:

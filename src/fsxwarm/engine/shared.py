@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from fsxwarm.engine.driver import Driver
+from fsxwarm.engine.explainer import Explainer
 from fsxwarm.engine.intake import Intake
+from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import ServicePlan
 from fsxwarm.engine.space import Measure, measure_mount
 from fsxwarm.engine.walks import Walk, Wanted, next_to_feed, next_to_walk, select
@@ -15,11 +17,10 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.job import Count, Job
 from fsxwarm.model.messages import Finish, Ranked, Room, Say, Stop, Tick, Word
+from fsxwarm.model.meter import Meter
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.warming import Warming
-from fsxwarm.ports.access import Access
-from fsxwarm.ports.hsm import Hsm
-from fsxwarm.ports.tree import Place, Tree
+from fsxwarm.ports.tree import Place
 
 _HEAD_START: Final = 10.0
 """Seconds that a walk gets before its files are asked for, so that most trees are known to fit, or not to."""
@@ -68,23 +69,20 @@ class Hears(Protocol):
 
 
 class SharedWarming:
-    """Runs the walks of all jobs against one machine. `files` gives the list that a job came with."""
+    """Runs the walks of all jobs against one machine."""
 
     def __init__(
         self,
-        tree: Tree,
-        hsm: Hsm,
-        access: Access,
+        means: Means,
         plan: ServicePlan,
-        files: Callable[[str], Awaitable[Sequence[bytes]]],
         hears: Hears,
+        meter: Meter,
     ) -> None:
-        self._tree = tree
-        self._hsm = hsm
-        self._access = access
+        self._means = means
+        self._explainer = Explainer(means.archive, self._explained, means.wall)
         self.plan = plan
-        self._files = files
         self._hears = hears
+        self._meter = meter
         self._now = asyncio.get_running_loop().time
         self._driver = self._new_driver()
         self._numbers = 0
@@ -126,6 +124,7 @@ class SharedWarming:
 
     def _dismiss(self, walk: Walk, reason: Reason) -> None:
         self._driver.post(Stop(reason, walk.number))
+        self._explainer.let_go(walk)
         if walk.task is not None:
             walk.task.cancel()
         if walk.intake is not None:
@@ -149,7 +148,7 @@ class SharedWarming:
     # ---- the loop ----------------------------------------------------------------------------------------------
 
     def _new_driver(self) -> Driver:
-        return Driver(self._tree, self._hsm, Warming(self.plan.policy, self._now()), self._heard)
+        return Driver(self._means.tree, self._means.hsm, Warming(self.plan.policy, self._now()), self._heard)
 
     async def run(self) -> None:
         """Warm until cancelled.
@@ -180,6 +179,7 @@ class SharedWarming:
 
     def _forget(self, walk: Walk) -> None:
         self._hears.walk_begins_anew(walk)
+        self._explainer.let_go(walk)
         if walk.intake is not None:
             walk.intake.close()
         walk.begin_anew(self._now())
@@ -220,7 +220,7 @@ class SharedWarming:
             task = walk.task
             if task is not None and task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 self._failed(walk, error)
-            elif walk.ended:
+            elif walk.ended and not self._explainer.holds(walk):
                 del self.walks[walk.number]
                 self._driver.post(Stop(Reason.INTERRUPTED, walk.number))  # nothing is left of it but its rank
                 if walk.intake is not None:
@@ -250,15 +250,19 @@ class SharedWarming:
 
     async def _walk(self, walk: Walk) -> None:
         lead = next(iter(walk.jobs.values()))
-        files = await self._files(lead.id) if lead.listed else ()
-        selection = select(lead, self._access.tree(walk.wanted.identity), files)
+        files = await self._means.store.files(lead.id) if lead.listed else ()
+        selection = select(lead, self._means.access.tree(walk.wanted.identity), files)
         walk.began = self._now()
         places = await selection.resolve()
         self._hears.walk_began(walk, places)
         await self._measure(selection.mounts)
         walk.feeds_at = self._now() + (_HEAD_START if self.plan.reserve is not None else 0.0)
         walk.intake = Intake(
-            selection, walk.progress, lambda trouble: self._hears.unreadable(walk, trouble), walk.number
+            selection,
+            walk.progress,
+            lambda trouble: self._hears.unreadable(walk, trouble),
+            walk.number,
+            self._means.archive.sieve(lead.request.options.check_s3),
         )
         await walk.intake.walk(self._now, self._wake)
         await self._measure(selection.mounts)
@@ -276,7 +280,7 @@ class SharedWarming:
         if reserve is None:
             return
         for dev, mount in mounts.items():
-            measure = await measure_mount(self._hsm, mount, reserve)
+            measure = await measure_mount(self._means.hsm, mount, reserve)
             if isinstance(measure, Measure):
                 self.room[dev] = measure
                 self._driver.post(Room(dev, measure.available))
@@ -294,14 +298,28 @@ class SharedWarming:
 
     def _heard(self, news: Finish | Say) -> None:
         if isinstance(news, Say):
+            self._meter.said(news)
             self._hears.said(news)
             if news.word is Word.NOT_ALLOWED:
                 raise FsxwarmError(Kind.NO_PERMISSION, "the metadata server refuses every restore", hint="run as root")
             return
+        self._meter.settled(news)
         self.problem = ""
         walks = [walk for number in news.jobs if (walk := self.walks.get(number)) is not None]
         for walk in walks:
             walk.progress.finished(news)
             if walk.intake is not None:
                 walk.intake.settled(news)
-        self._hears.settled(news, walks)
+        if not self._explainer.takes(news, walks):
+            self._hears.settled(news, walks)
+
+    async def explain(self) -> None:
+        """Look for why restores have failed lately. To be called every few seconds."""
+        await self._explainer.look()
+
+    def _explained(self, finish: Finish, walks: Sequence[Walk]) -> None:
+        if finish.reason is not None and finish.reason is not Reason.RESTORE_FAILED:
+            for walk in walks:
+                walk.progress.explained(finish.reason)
+        self._hears.settled(finish, walks)
+        self._wake()
