@@ -207,7 +207,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "release without the restoring check",
         RELEASE,
-        "actions = await self._looks.actions(paths)",
+        "actions = await self._looks.actions(paths, keys)",
         "actions: list[Action | Trouble] = [Action()] * len(paths)",
         seed=1,
     ),
@@ -278,13 +278,13 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "state looked at before the action",
         "fsxwarm.engine.looking",
-        """        actions = await self._hsm.actions(paths)
+        """        actions = await self._hsm.actions(paths, keys)
         self.cost[Look.STATE] += len(paths)
-        states = await self._hsm.states(paths)
+        states = await self._hsm.states(paths, keys)
 """,
-        """        states = await self._hsm.states(paths)
+        """        states = await self._hsm.states(paths, keys)
         self.cost[Look.STATE] += len(paths)
-        actions = await self._hsm.actions(paths)
+        actions = await self._hsm.actions(paths, keys)
 """,
         seed=53,
     ),

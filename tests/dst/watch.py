@@ -191,11 +191,11 @@ class WatchedHsm:
     def abandoned(self) -> int:
         return self._inner.abandoned
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         await self._process.breathe()
         started = self._now()
         try:
-            answers = await self._inner.states(paths)
+            answers = await self._inner.states(paths, keys)
         except CallHungError:
             self._process.failed_looks.update(paths)
             raise
@@ -203,11 +203,11 @@ class WatchedHsm:
             self._process.look(self._process.states, path, started, answer)
         return answers
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         await self._process.breathe()
         started = self._now()
         try:
-            answers = await self._inner.actions(paths)
+            answers = await self._inner.actions(paths, keys)
         except CallHungError:
             self._process.failed_looks.update(paths)
             raise
@@ -219,17 +219,17 @@ class WatchedHsm:
         await self._process.breathe()
         return await self._inner.released(paths)
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         await self._process.breathe()
         self._process.check_restore(paths)
-        return await self._call(self._inner.restore(paths), paths)
+        return await self._call(self._inner.restore(paths, keys), paths)
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         await self._process.breathe()
         self._process.check_release(paths)
-        return await self._call(self._inner.release(paths), paths)
+        return await self._call(self._inner.release(paths, keys), paths)
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         await self._process.breathe()
         for path in paths:
             node = self._ledger.at(path)
@@ -237,7 +237,7 @@ class WatchedHsm:
                 self._ledger.tell(key_of(node), f"{self._process.name} cancels it")
                 asked = self._process.asked_times[path]
                 self._ledger.must(asked, Check.ASKS_RIGHTLY, f"{path!r} is cancelled, which is not ours")
-        return await self._inner.cancel(paths)
+        return await self._inner.cancel(paths, keys)
 
     async def pin(self, paths: Sequence[bytes], *, on: bool) -> list[Trouble | None]:
         await self._process.breathe()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from errno import ETIMEDOUT
 from typing import Final
 
 from fsxwarm.engine.looking import Looker
+from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.messages import (
     Answered,
     Cancel,
@@ -127,7 +128,7 @@ class Driver:
             if self.first_asked is None:
                 self.first_asked = now
             try:
-                reply = await self._hsm.restore([entry.path for entry in submit.files])
+                reply = await self._hsm.restore(*_named(submit.files))
             except CallHungError as hung:
                 ended = hung.ended
                 self.post(Overdue(submit.request))
@@ -140,8 +141,13 @@ class Driver:
 
     async def _cancel(self, cancel: Cancel) -> None:
         try:
-            reply = await self._hsm.cancel([entry.path for entry in cancel.files])
+            reply = await self._hsm.cancel(*_named(cancel.files))
             errno = reply.errno
         except CallHungError:
             errno = ETIMEDOUT
         self.post(Cancelled([entry.key for entry in cancel.files], errno))
+
+
+def _named(files: Sequence[Entry]) -> tuple[list[bytes], list[Key]]:
+    """Names, and which files they must still mean."""
+    return [entry.path for entry in files], [entry.key for entry in files]

@@ -57,23 +57,24 @@ class Looker:
                 sights[at] = Sight(trouble=Trouble(files[at].path, errno.EIO, text))
 
     async def _sights(self, how: Look, files: Sequence[Entry], paths: list[bytes]) -> list[Sight]:
+        keys = [entry.key for entry in files]
         match how:
             case Look.STAT:
                 return [_by_stat(e, s) for e, s in zip(files, await self._tree.stat(paths), strict=True)]
             case Look.STATE:
-                return [_by_flags(answer) for answer in await self._hsm.states(paths)]
+                return [_by_flags(answer) for answer in await self._hsm.states(paths, keys)]
             case Look.ACTION:
-                return [_by_action(answer) for answer in await self._hsm.actions(paths)]
+                return [_by_action(answer) for answer in await self._hsm.actions(paths, keys)]
             case Look.RELEASED:
                 return [_by_layout(answer) for answer in await self._hsm.released(paths)]
             case Look.BOTH:
-                return await self._both(files, paths)
+                return await self._both(files, paths, keys)
 
-    async def _both(self, files: Sequence[Entry], paths: list[bytes]) -> list[Sight]:
+    async def _both(self, files: Sequence[Entry], paths: list[bytes], keys: list[Key]) -> list[Sight]:
         self.cost[Look.ACTION] += len(paths)
-        actions = await self._hsm.actions(paths)
+        actions = await self._hsm.actions(paths, keys)
         self.cost[Look.STATE] += len(paths)
-        states = await self._hsm.states(paths)
+        states = await self._hsm.states(paths, keys)
         sights = [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
         warm = [at for at, sight in enumerate(sights) if sight.flags is not None and not sight.flags.released]
         if warm:  # would a stat have told? Only one that is made now can say: the file may have just become resident

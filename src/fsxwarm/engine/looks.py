@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from fsxwarm.engine.selection import NOT_ON_LUSTRE
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.ports.hsm import CallHungError, Hsm
 from fsxwarm.ports.tree import Batch, Tree
@@ -60,13 +60,13 @@ class Looks:
         self._hsm = hsm
         self._tree = tree
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """Read flags."""
-        return await self._look(self._hsm.states, paths)
+        return await self._look(lambda names: self._hsm.states(names, keys), paths)
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """Read actions."""
-        return await self._look(self._hsm.actions, paths)
+        return await self._look(lambda names: self._hsm.actions(names, keys), paths)
 
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
         """Tell which are released, without reading rights."""

@@ -144,9 +144,9 @@ class Releaser:
 
     async def _looked(self, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
         """Return the files that may be released and those that are; count what must be left alone."""
-        paths = [entry.path for entry in entries]
-        actions = await self._looks.actions(paths)
-        states = await self._looks.states(paths)
+        paths, keys = [entry.path for entry in entries], [entry.key for entry in entries]
+        actions = await self._looks.actions(paths, keys)
+        states = await self._looks.states(paths, keys)
         free: list[Entry] = []
         released: list[Entry] = []
         for entry, action, state in zip(entries, actions, states, strict=True):
@@ -178,7 +178,7 @@ class Releaser:
     async def _ask(self, entries: Sequence[Entry]) -> list[Entry]:
         """Make one request; return the files behind a refused one, which were not tried."""
         try:
-            reply = await self._hsm.release([entry.path for entry in entries])
+            reply = await self._hsm.release([entry.path for entry in entries], [entry.key for entry in entries])
         except CallHungError:
             for entry in entries:
                 self.result.leave(entry, Reason.HUNG)
@@ -201,6 +201,8 @@ class Releaser:
     def _trouble(self, entry: Entry, trouble: Trouble) -> None:
         if trouble.errno in GONE:
             self.result.vanished += 1
+        elif trouble.errno == errno.ESTALE:
+            self.result.leave(entry, Reason.CHANGED)
         elif trouble.errno == errno.ETIMEDOUT:
             self.result.leave(entry, Reason.HUNG)
         else:

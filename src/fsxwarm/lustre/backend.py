@@ -11,7 +11,7 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import mount_of, read_mounts
 from fsxwarm.lustre.native import NativeHsm
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.ports.hsm import Hsm, Reply, Space
@@ -74,29 +74,29 @@ class ChosenHsm:
 
     # ---- the port ----------------------------------------------------------------------------------------------
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """See the port."""
-        return await (await self._for(paths)).states(paths)
+        return await (await self._for(paths)).states(paths, keys)
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """See the port."""
-        return await (await self._for(paths)).actions(paths)
+        return await (await self._for(paths)).actions(paths, keys)
 
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
         """See the port."""
         return await (await self._for(paths)).released(paths)
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await (await self._for(paths)).restore(paths)
+        return await (await self._for(paths)).restore(paths, keys)
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await (await self._for(paths)).cancel(paths)
+        return await (await self._for(paths)).cancel(paths, keys)
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await (await self._for(paths)).release(paths)
+        return await (await self._for(paths)).release(paths, keys)
 
     async def pin(self, paths: Sequence[bytes], *, on: bool) -> list[Trouble | None]:
         """See the port."""

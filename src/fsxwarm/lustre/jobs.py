@@ -91,7 +91,7 @@ class Job(Work):
 class Names(Job):
     """A lookup of many paths, with an answer for each. One that hangs is left out and the others asked for again."""
 
-    def __init__(self, kind: str, paths: Sequence[bytes], *arguments: Any) -> None:
+    def __init__(self, kind: str, paths: Sequence[object], *arguments: Any) -> None:
         super().__init__(kind, *arguments)
         self._paths = list(paths)
         self._hung: list[int] = []

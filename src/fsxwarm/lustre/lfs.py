@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from fsxwarm.lustre import replies
 from fsxwarm.lustre.child import Children, OverdueError
 from fsxwarm.lustre.replies import Output, Parsed
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import MAX_REQUEST, Action, Flags
 from fsxwarm.ports.hsm import CallHungError, Reply, Space
 
@@ -37,6 +37,8 @@ class LfsHsm:
 
     Paths are absolute: lfs takes options anywhere, and a name that begins with a dash for one. Look-ups of any size
     are split; a request of more than `MAX_REQUEST` files is refused with E2BIG, as lfs refuses it above 52.
+
+    It passes names on, and what they mean by then is what is done: nothing can hold `lfs` to the `keys` that are given.
 
     Up to Lustre 2.15 a look-up stops at the first bad file: it costs one more process, which goes on behind it. Where
     that happens again and again, one `lfs path2fid`, which does not stop, finds all files that are gone.
@@ -64,12 +66,14 @@ class LfsHsm:
         """End what still runs."""
         await self._children.close()
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """Read the flags of files (needs read permission on each: EACCES otherwise). Follows a final symlink."""
+        del keys
         return await self._look("hsm_state", (), paths, (), replies.parse_states)
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """Read what the coordinator does with files; NOOP is no proof of success."""
+        del keys
         return await self._look("hsm_action", (), paths, (), replies.parse_actions)
 
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
@@ -83,16 +87,19 @@ class LfsHsm:
         marks = await self._look(command, (b"--norelease",), paths, (), replies.parse_marks)
         return [mark if isinstance(mark, Trouble) else None for mark in marks]
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """Ask for at most 50 files. A call that hangs on a duplicate is left alone: killing it would do nothing."""
+        del keys
         return await self._request("hsm_restore", paths)
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """Cancel requests (root only)."""
+        del keys
         return await self._request("hsm_cancel", paths)
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """Release at most 50 files, in order, up to the first refusal."""
+        del keys
         return await self._request("hsm_release", paths)
 
     async def space(self, mount: bytes) -> Space | Trouble:

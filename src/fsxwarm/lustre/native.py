@@ -18,8 +18,9 @@ from fsxwarm.lustre import abi
 from fsxwarm.lustre.jobs import Job, Names
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import read_mounts
+from fsxwarm.lustre.native_calls import Named
 from fsxwarm.lustre.pool import Pool
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.model.hsm import IDLE, MAX_REQUEST, Action, Flags, Verb
 from fsxwarm.ports.hsm import CallHungError, Reply, Space
@@ -92,13 +93,13 @@ class NativeHsm:
 
     # ---- looking -----------------------------------------------------------------------------------------------
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """See the port. A symlink is ELOOP."""
-        return await self._look("states", paths, Flags)
+        return await self._look("states", paths, Flags, keys=keys)
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """See the port. A symlink is ELOOP."""
-        return await self._look("actions", paths, _action)
+        return await self._look("actions", paths, _action, keys=keys)
 
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
         """See the port: the layout tells, which needs no rights on the file."""
@@ -109,8 +110,11 @@ class NativeHsm:
         bit = int(Flags.NORELEASE)
         return await self._look("pin", paths, _nothing, bit if on else 0, 0 if on else bit)
 
-    async def _look(self, kind: str, paths: Sequence[bytes], read: Callable[..., T], *more: Any) -> list[T | Trouble]:
-        parts = [paths[start : start + _LOOK] for start in range(0, len(paths), _LOOK)]
+    async def _look(
+        self, kind: str, paths: Sequence[bytes], read: Callable[..., T], *more: Any, keys: Sequence[Key] = ()
+    ) -> list[T | Trouble]:
+        names = _named(paths, keys)
+        parts = [names[start : start + _LOOK] for start in range(0, len(names), _LOOK)]
         jobs = [await self._looking.give(Names(kind, part, *more)) for part in parts]
         answers = [answer for job in jobs for answer in await job.answer()]
         return [
@@ -120,19 +124,19 @@ class NativeHsm:
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await self._request(abi.RESTORE, paths)
+        return await self._request(abi.RESTORE, paths, keys)
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await self._request(abi.CANCEL, paths)
+        return await self._request(abi.CANCEL, paths, keys)
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await self._request(abi.RELEASE, paths)
+        return await self._request(abi.RELEASE, paths, keys)
 
-    async def _request(self, action: int, paths: Sequence[bytes]) -> Reply:
+    async def _request(self, action: int, paths: Sequence[bytes], keys: Sequence[Key]) -> Reply:
         if len(paths) > MAX_REQUEST:
             return Reply(errno.E2BIG, f"{len(paths)} files in one request; at most {MAX_REQUEST} are taken")
         if not paths:
@@ -141,7 +145,7 @@ class NativeHsm:
             if len(self._hanging) >= self._max_hanging:
                 hung = len(self._hanging)
                 raise FsxwarmError(Kind.HUNG, f"{hung} requests hang in the kernel", hung=hung)
-            reply = asyncio.ensure_future(self._send(action, list(paths)))
+            reply = asyncio.ensure_future(self._send(action, _named(paths, keys)))
             self._replies.add(reply)
             reply.add_done_callback(self._replies.discard)
             try:
@@ -152,8 +156,8 @@ class NativeHsm:
                 reply.add_done_callback(self._hanging.discard)
                 raise CallHungError(_NAMES[action], self._deadline, asyncio.shield(reply)) from None
 
-    async def _send(self, action: int, paths: list[bytes]) -> Reply:
-        job = _Request("request", paths, action, self._lustre_mounts(), once=_LOST)
+    async def _send(self, action: int, names: list[Named]) -> Reply:
+        job = _Request("request", names, action, self._lustre_mounts(), once=_LOST)
         return Reply(*await (await self._asking.give(job)).answer())
 
     def _lustre_mounts(self) -> list[bytes]:
@@ -178,6 +182,13 @@ class _Request(Job):
     def waited_for(self) -> bool:
         """See `Work`."""
         return False
+
+
+def _named(paths: Sequence[bytes], keys: Sequence[Key]) -> list[Named]:
+    """Paths with their keys, as helpers take them."""
+    if not keys:
+        return [(path, None) for path in paths]
+    return [(path, (key.dev, key.ino)) for path, key in zip(paths, keys, strict=True)]
 
 
 def _action(number: int, running: bool, moved: int) -> Action:  # noqa: FBT001 - the fields of abi.Progress

@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from fsxwarm.lustre import abi
@@ -19,6 +20,9 @@ T = TypeVar("T")
 
 Answer = tuple[Any, ...] | int
 """What one file's call gave; a number is the errno that it failed with."""
+
+Named = tuple[bytes, tuple[int, int] | None]
+"""A path, and the st_dev and st_ino of the file that it must mean; None: whatever it means."""
 
 STAND_IN = "FSXWARM_SYSTEM_CALLS"
 """The variable that names what stands in for the kernel's calls; `fsxwarm sim` sets it."""
@@ -105,22 +109,34 @@ class Native:
 
     # ---- looking -----------------------------------------------------------------------------------------------
 
-    def _states(self, mark: list[int], paths: list[bytes]) -> list[Answer]:
+    def _states(self, mark: list[int], names: list[Named]) -> list[Answer]:
         def flags(fd: int) -> Answer:
             return (abi.flags_of(self._calls.ioctl(fd, abi.STATE_GET, abi.EMPTY_STATE)),)
 
-        return _each(mark, paths, lambda path: self._opened(path, _LOOK, flags))
+        return _each(mark, names, lambda name: self._looked(name, flags))
 
-    def _actions(self, mark: list[int], paths: list[bytes]) -> list[Answer]:
+    def _actions(self, mark: list[int], names: list[Named]) -> list[Answer]:
         def progress(fd: int) -> Answer:
             return tuple(abi.progress_of(self._calls.ioctl(fd, abi.ACTION, abi.EMPTY_ACTION)))
 
-        return _each(mark, paths, lambda path: self._opened(path, _LOOK, progress))
+        return _each(mark, names, lambda name: self._looked(name, progress))
 
-    def _released(self, mark: list[int], paths: list[bytes]) -> list[Answer]:
-        return _each(mark, paths, self._is_released)
+    def _looked(self, name: Named, look: Callable[[int], T]) -> T:
+        """Look at the very file that is meant: it is told by its descriptor, whatever its name means meanwhile."""
+        path, key = name
 
-    def _is_released(self, path: bytes) -> Answer:
+        def same(fd: int) -> T:
+            if key is not None and _inode(fd) not in {None, key[1]} and _key(os.fstat(fd)) != key:
+                raise _replaced()
+            return look(fd)
+
+        return self._opened(path, _LOOK, same)
+
+    def _released(self, mark: list[int], names: list[Named]) -> list[Answer]:
+        return _each(mark, names, self._is_released)
+
+    def _is_released(self, name: Named) -> Answer:
+        path, _ = name
         try:
             layout = self._calls.layout(path)
         except OSError as error:
@@ -132,14 +148,14 @@ class Native:
         except ValueError:
             return errno.EPROTO
 
-    def _pin(self, mark: list[int], paths: list[bytes], set_flags: int, clear_flags: int) -> list[Answer]:
+    def _pin(self, mark: list[int], names: list[Named], set_flags: int, clear_flags: int) -> list[Answer]:
         change = abi.change(set_flags, clear_flags)
 
         def pin(fd: int) -> Answer:
             self._calls.ioctl(fd, abi.STATE_SET, change)
             return ()
 
-        return _each(mark, paths, lambda path: self._opened(path, _CHANGE, pin))
+        return _each(mark, names, lambda name: self._opened(name[0], _CHANGE, pin))
 
     def _opened(self, path: bytes, flags: int, then: Callable[[int], T]) -> T:
         fd = self._calls.open(path, flags)
@@ -150,22 +166,26 @@ class Native:
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
-    def _request(self, _mark: list[int], paths: list[bytes], action: int, mounts: list[bytes]) -> tuple[int, str]:
-        """Send one request for files of one file system: its errno and words. One bad name, and nothing is sent."""
+    def _request(self, _mark: list[int], names: list[Named], action: int, mounts: list[bytes]) -> tuple[int, str]:
+        """Send one request for files of one file system: its errno and words. One bad name, and nothing is sent.
+
+        Names are looked up once: from then on the servers are told of FIDs, which mean one file for ever.
+        """
+        first, _ = names[0]
         fids: dict[bytes, None] = {}
         dev = mount = None
-        for path in paths:
+        for path, key in names:
             try:
-                fid, found, above = self._opened(path, _NAME, lambda fd: self._identify(fd, mounts))
+                fid, found, above = self._opened(path, _NAME, partial(self._identify, key, mounts))
             except OSError as error:
                 return error.errno or errno.EIO, f"{_text(path)}: {error.strerror}"
             if dev is None:
                 dev, mount = found, above
             if found != dev:
-                return errno.EXDEV, f"{_text(path)} is on another file system than {_text(paths[0])}"
+                return errno.EXDEV, f"{_text(path)} is on another file system than {_text(first)}"
             fids[fid] = None
         if mount is None:
-            return errno.ENODEV, f"{_text(paths[0])}: no Lustre mount is known there"
+            return errno.ENODEV, f"{_text(first)}: no Lustre mount is known there"
         argument = abi.request(action, list(fids))
         try:
             self._opened(mount, _FOLDER, lambda fd: self._calls.ioctl(fd, abi.REQUEST, argument))
@@ -173,9 +193,13 @@ class Native:
             return error.errno or errno.EIO, f"request for {len(fids)} files refused: {error.strerror}"
         return 0, ""
 
-    def _identify(self, fd: int, mounts: Sequence[bytes]) -> tuple[bytes, int, bytes | None]:
-        """FID, st_dev and mount point of a regular file."""
+    def _identify(
+        self, key: tuple[int, int] | None, mounts: Sequence[bytes], fd: int
+    ) -> tuple[bytes, int, bytes | None]:
+        """FID, st_dev and mount point of a regular file, the one that `key` says; all by its descriptor."""
         info = os.fstat(fd)
+        if key is not None and _key(info) != key:
+            raise _replaced()
         if not stat.S_ISREG(info.st_mode):
             number = errno.ELOOP if stat.S_ISLNK(info.st_mode) else errno.EINVAL
             raise OSError(number, "is no regular file")
@@ -204,17 +228,34 @@ def mount_above(path: bytes, mounts: Sequence[bytes]) -> bytes | None:
     return max(above, key=len, default=None)
 
 
-def _each(mark: list[int], paths: Sequence[bytes], call: Callable[[bytes], Answer]) -> list[Answer]:
+def _each(mark: list[int], names: Sequence[Named], call: Callable[[Named], Answer]) -> list[Answer]:
     answers: list[Answer] = []
-    for path in paths:
+    for name in names:
         try:
-            answers.append(call(path))
+            answers.append(call(name))
         except OSError as error:
             answers.append(error.errno or errno.EIO)
         except ValueError:  # a NUL in a name
             answers.append(errno.EINVAL)
         mark[0] += 1
     return answers
+
+
+def _key(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino
+
+
+def _inode(fd: int) -> int | None:
+    """A descriptor's inode number, without asking a server; None before Linux 5.14.
+
+    Stat would tell as well, but costs a call for each look, and clients before 2.15 may block in it during a restore.
+    """
+    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:  # noqa: PTH123 - pathlib is slow to import
+        return next((int(line.split()[1]) for line in lines if line.startswith("ino:")), None)
+
+
+def _replaced() -> OSError:
+    return OSError(errno.ESTALE, "another file has its name now")
 
 
 def _real_path(fd: int) -> bytes:

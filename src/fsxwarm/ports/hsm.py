@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import Action, Flags
 
 
@@ -59,13 +59,17 @@ class Hsm(Protocol):
     """The calls fsxwarm makes. Paths are absolute; answers of the per-file calls are aligned with them.
 
     Any call may raise `CallHungError`. A `Trouble` carries the errno of one file and leaves the others' answers alone.
+
+    `keys`, aligned with the paths, say which files these must still mean: names may be swapped at any moment, also by
+    somebody who wants us to touch what he may not. One that means another file is ESTALE, and a request with such a
+    name is not sent at all. An adapter that can only pass names on (`lfs`) cannot keep to them.
     """
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """Read the flags of files (needs read permission on each: EACCES otherwise)."""
         ...
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """Read what the coordinator does with files, and nothing more: NOOP is no proof of success."""
         ...
 
@@ -73,15 +77,15 @@ class Hsm(Protocol):
         """Tell which files are released without read permission on them (`lfs find -L released`)."""
         ...
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """Ask for at most 50 files of one file system. Blocks on a duplicate up to 2.15: look at `actions` first."""
         ...
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """Cancel our own requests (root only, EPERM otherwise)."""
         ...
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """Give up to 50 files' OST space back, in order; stops at the first refusal. Never with a restore queued."""
         ...
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import Action, Flags, Verb
 from fsxwarm.ports.hsm import CallHungError, Ost, Reply, Space
 from fsxwarm.sim import lookup
 from fsxwarm.sim.calls import ROOT, Call, Caller
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.faults import CallFault
-from fsxwarm.sim.inodes import LustreFile
+from fsxwarm.sim.inodes import Inode, LustreFile
 from fsxwarm.sim.lfs.kernel import Kind
 from fsxwarm.sim.namespace import VirtualNamespace
 from fsxwarm.sim.tree import SimTree
@@ -22,6 +22,7 @@ from fsxwarm.sim.tree import SimTree
 __all__ = ["SimHsm", "SimTree"]
 
 T = TypeVar("T")
+N = TypeVar("N", bound=Inode)
 
 _NOT_A_FILE: Final = 4
 """What `lfs` exits with for an operand that is no regular file: a usage error (measured on 2.15.8)."""
@@ -49,15 +50,15 @@ class SimHsm:
 
     # ---- looking -----------------------------------------------------------------------------------------------
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """See the port."""
         broken = await self._look("state", paths, self._world.spec.costs.state)
-        return [self._ask(path, self._open, self._state, broken) for path in paths]
+        return [self._ask(path, self._opening(key), self._state, broken) for path, key in _keyed(paths, keys)]
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """See the port."""
         broken = await self._look("action", paths, self._world.spec.costs.action)
-        return [self._ask(path, self._open, self._action, broken) for path in paths]
+        return [self._ask(path, self._opening(key), self._action, broken) for path, key in _keyed(paths, keys)]
 
     async def released(self, paths: Sequence[bytes]) -> list[bool | Trouble]:
         """See the port."""
@@ -73,17 +74,17 @@ class SimHsm:
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await self._request(Verb.RESTORE, paths)
+        return await self._request(Verb.RESTORE, paths, keys)
 
-    async def cancel(self, paths: Sequence[bytes]) -> Reply:
+    async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await self._request(Verb.CANCEL, paths)
+        return await self._request(Verb.CANCEL, paths, keys)
 
-    async def release(self, paths: Sequence[bytes]) -> Reply:
+    async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port."""
-        return await self._request(Verb.RELEASE, paths)
+        return await self._request(Verb.RELEASE, paths, keys)
 
     async def pin(self, paths: Sequence[bytes], *, on: bool) -> list[Trouble | None]:
         """See the port."""
@@ -161,13 +162,19 @@ class SimHsm:
             raise lookup.failure(errno.ENOTTY, path)
         return found
 
+    def _opening(self, key: Key | None) -> Callable[[bytes], LustreFile]:
+        def reach(path: bytes) -> LustreFile:
+            return _same(self._open(path), key, path)
+
+        return reach
+
     def _name(self, path: bytes) -> LustreFile:
         found = self._names.find(path, self._caller, follow=False)
         if not isinstance(found, LustreFile):
             raise lookup.failure(errno.ENOTTY, path)
         return found
 
-    async def _request(self, verb: Verb, paths: Sequence[bytes]) -> Reply:
+    async def _request(self, verb: Verb, paths: Sequence[bytes], keys: Sequence[Key]) -> Reply:
         """Check every name, then send one request, as `lfs` does."""
         kind = verb.value.lower()
         costs = self._world.spec.costs
@@ -176,7 +183,7 @@ class SimHsm:
         fault = self._world.faults.on_call(kind, self._clockwork.now())
         if fault is CallFault.HANG:
             raise await self._hung(f"hsm_{kind}", self._never())
-        files = self._checked(paths)
+        files = self._checked(paths, keys)
         if isinstance(files, Reply):
             return files
         if fault in _SERVER_ERRORS:
@@ -213,13 +220,13 @@ class SimHsm:
         self._sends_until = max(now, self._sends_until) + files / rate
         return self._sends_until - now
 
-    def _checked(self, paths: Sequence[bytes]) -> Reply | list[LustreFile]:
+    def _checked(self, paths: Sequence[bytes], keys: Sequence[Key]) -> Reply | list[LustreFile]:
         """Look up every name of a request; the answer if one keeps it from being sent."""
         files: list[LustreFile] = []
         dev = None
-        for path in paths:
+        for path, key in _keyed(paths, keys):
             try:
-                found = self._names.find(path, self._caller, follow=False)
+                found = _same(self._names.find(path, self._caller, follow=False), key, path)
             except OSError as error:
                 number = error.errno or errno.EIO
                 return Reply(number, f"Cannot stat {_text(path)}: {error.strerror}")
@@ -248,6 +255,16 @@ def _reply(paths: Sequence[bytes], number: int) -> Reply:
         return Reply(0)
     words = lookup.failure(number, b"").strerror
     return Reply(number, f"Cannot send HSM request (use of {_text(paths[0])}): {words}")
+
+
+def _keyed(paths: Sequence[bytes], keys: Sequence[Key]) -> Iterator[tuple[bytes, Key | None]]:
+    return zip(paths, keys or (None,) * len(paths), strict=True)
+
+
+def _same(found: N, key: Key | None, path: bytes) -> N:
+    if key is not None and (found.dev, found.ino) != key:
+        raise lookup.failure(errno.ESTALE, path)
+    return found
 
 
 def _trouble(path: bytes, error: OSError) -> Trouble:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fsxwarm.model.entry import Entry, Resident, Trouble
+from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.ports.hsm import Reply
 from fsxwarm.ports.tree import Batch, Filters, Place, Stat
@@ -68,22 +68,22 @@ class MeteredHsm(SimHsm):
         self._meter = meter
         self._per_call = int(lfs)
 
-    async def states(self, paths: Sequence[bytes]) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         """See the port."""
         self._count(paths)
-        return await super().states(paths)
+        return await super().states(paths, keys)
 
-    async def actions(self, paths: Sequence[bytes]) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         """See the port."""
         self._count(paths)
-        return await super().actions(paths)
+        return await super().actions(paths, keys)
 
-    async def restore(self, paths: Sequence[bytes]) -> Reply:
+    async def restore(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
         """See the port: every name is looked up and stat'ed, then one request goes out."""
         self._meter.processes += self._per_call
         self._meter.statted(paths)
         self._meter.requested(paths)
-        return await super().restore(paths)
+        return await super().restore(paths, keys)
 
     def _count(self, paths: Sequence[bytes]) -> None:
         self._meter.processes += self._per_call
