@@ -10,6 +10,7 @@ from typing import Final
 
 from fsxwarm.engine.atlas import Atlas, Mounted, cannot_ask
 from fsxwarm.engine.objects import Budget, Objects
+from fsxwarm.engine.thaw import Thawer
 from fsxwarm.model.association import Link, may_be_fsx
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.outcome import Reason
@@ -124,10 +125,14 @@ class Inspector:
 
 
 class Preflight:
-    """Implements `fsxwarm.engine.intake.Sieve`: files whose object is missing, changed or archived are barred."""
+    """Implements `fsxwarm.engine.intake.Sieve`: files whose object is missing, changed or archived are barred.
 
-    def __init__(self, inspector: Inspector) -> None:
+    With a `thawer` the archived ones come at the end instead, as they are thawed.
+    """
+
+    def __init__(self, inspector: Inspector, thawer: Thawer | None = None) -> None:
         self._inspector = inspector
+        self._thawer = thawer
 
     @property
     def found(self) -> Checked:
@@ -146,6 +151,9 @@ class Preflight:
             while running:
                 for batch in await running.popleft():
                     yield batch
+            if self._thawer is not None:
+                async for batch in self._thawer.thawed():
+                    yield batch
         finally:
             for task in running:
                 task.cancel()
@@ -157,6 +165,8 @@ class Preflight:
             for entry in wanted(batch):
                 if entry.key in stored and (reason := self.judge(entry, stored)) is not None:
                     batch.barred[entry.key] = reason
+            if self._thawer is not None:
+                await self._thawer.hold_back(batch)
         return group
 
     def judge(self, entry: Entry, stored: Mapping[Key, Stored | None]) -> Reason | None:

@@ -141,6 +141,18 @@ class Warmer:
                 self._walking.cancel()
             self._driver.post(Stop(reason))
 
+    async def spare(self) -> dict[int, int]:
+        """Bytes that each file system (st_dev) has for more than was found so far; empty if space is not looked at."""
+        if self._wish.reserve is not None:
+            await self._measure(self._wish.reserve)
+        return {dev: measure.available - self._unclaimed(dev) for dev, measure in self.room.items()}
+
+    def settle(self, finish: Finish) -> None:
+        """Take note of a file that never came to its turn."""
+        self.progress.scanned_item(finish.entry)
+        self.progress.finished(finish)
+        self._listener.settled(finish)
+
     # ---- the loop ----------------------------------------------------------------------------------------------
 
     async def _pump(self) -> None:
@@ -231,9 +243,13 @@ class Warmer:
         if self._wish.fit or self.short_of is not None:
             return
         for dev, measure in self.room.items():
-            if self._intake.unsettled[dev] - self.machine.claimed(dev) > measure.available:
+            if self._unclaimed(dev) > measure.available:
                 self.short_of = measure
                 self._driver.post(Full(dev))
+
+    def _unclaimed(self, dev: int) -> int:
+        """Bytes that were found and not asked for yet."""
+        return self._intake.unsettled[dev] - self.machine.claimed(dev)
 
     async def _watch_clock(self, deadline: float) -> None:
         await asyncio.sleep(deadline)

@@ -80,6 +80,11 @@ class Stored:
         return self.storage_class == _TIERING and self.archive is None
 
     @property
+    def deep(self) -> bool:
+        """Archived so deeply that only the slower thaws exist for it."""
+        return self.storage_class == "DEEP_ARCHIVE" or self.archive == "DEEP_ARCHIVE_ACCESS"
+
+    @property
     def offline(self) -> bool:
         """FSx cannot read it until it is thawed. Glacier Instant Retrieval can be read as it is."""
         archived = self.storage_class in _OFFLINE or bool(self.archive)
