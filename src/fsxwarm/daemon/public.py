@@ -1,0 +1,108 @@
+"""The plain TCP listener: nobody is asked who he is, so it tells nothing that names users, jobs or files.
+
+By default on the loopback interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from fsxwarm.daemon.access import Caller, Circle
+from fsxwarm.daemon.gate import Gate, GateLimits
+from fsxwarm.daemon.server import HEADERS, PROTOCOL, in_one_form, visit_of
+from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.metrics.exposition import Exposition
+from fsxwarm.model.address import Address
+from fsxwarm.model.job import Identity
+from fsxwarm.model.measures import Measures
+from fsxwarm.model.meter import Meter
+
+_LIMITS: Final = GateLimits(connections=64, connections_each=64, patience=20.0)
+_NOBODY: Final = Caller(Identity(-1), admin=False)
+_HEAD: Final = 8 << 10
+"""Bytes that a request's first line, and each of its headers, may have."""
+_LAG_EVERY: Final = 1.0
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def metrics_answer(measure: Callable[[], Measures]) -> Answer:
+    """What answers `GET /metrics`, here and on the socket."""
+    exposition = Exposition(measure)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        visit_of(request).heard()
+        body, content_type = exposition.answer(request.headers.get("Accept", ""))
+        response = web.Response(body=body, headers={**HEADERS, "Content-Type": content_type})
+        response.enable_compression()
+        return response
+
+    return answer
+
+
+@dataclass(slots=True)
+class OpenGate(Gate):
+    """Lets everybody in, as nobody in particular, up to so many connections."""
+
+    def admit(self, transport: asyncio.Transport) -> Caller:  # noqa: ARG002 - it does not matter who it is
+        """FsxwarmError TOO_MANY."""
+        if self.count >= self.limits.connections:
+            raise FsxwarmError(Kind.TOO_MANY, "too many connections", hint="close some, then try again")
+        return _NOBODY
+
+
+class Public:
+    """Listens at an address and answers `GET` for `pages`, path by path."""
+
+    def __init__(self, address: Address, pages: Sequence[tuple[str, Answer]]) -> None:
+        self._address = address
+        app = web.Application(middlewares=[in_one_form], client_max_size=0)
+        for path, answer in pages:
+            app.router.add_get(path, answer)
+        self._runner = web.AppRunner(
+            app, handle_signals=False, access_log=None, logger=PROTOCOL, keepalive_timeout=_LIMITS.patience,
+            max_line_size=_HEAD, max_field_size=_HEAD, shutdown_timeout=1.0,
+        )  # fmt: skip
+        self._gate = OpenGate(Circle(-1, None, None), _LIMITS, self._inner)
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> Address:
+        """Listen; returns where. FsxwarmError CONFLICT says why that cannot be."""
+        await self._runner.setup()
+        try:
+            self._server = await asyncio.get_running_loop().create_server(self._gate, *self._address)
+        except OSError as error:
+            await self._runner.cleanup()
+            raise FsxwarmError(
+                Kind.CONFLICT,
+                f"cannot listen at {self._address}: {os.strerror(error.errno) if error.errno else error}",
+                hint="name another address (metrics.listen)",
+            ) from None
+        return Address(*self._server.sockets[0].getsockname()[:2])
+
+    async def close(self) -> None:
+        """Take no more connections, and hang up."""
+        if self._server is not None:
+            self._server.close()
+        await self._runner.cleanup()
+
+    def _inner(self) -> asyncio.Protocol:
+        serve = self._runner.server
+        if serve is None:
+            raise FsxwarmError(Kind.RESTARTING, "the daemon is stopping")
+        return serve()
+
+
+async def watch_loop(meter: Meter) -> None:
+    """Measure by how much the event loop is late, until cancelled."""
+    now = asyncio.get_running_loop().time
+    while True:
+        due = now() + _LAG_EVERY
+        await asyncio.sleep(_LAG_EVERY)
+        meter.loop_lag.observe(max(0.0, now() - due))
