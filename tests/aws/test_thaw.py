@@ -54,7 +54,7 @@ class Run:
 
     cloud: Glacier
     world: Paper
-    wish: ThawWish = ThawWish(ThawTier.BULK, 7)
+    wish: ThawWish = field(default_factory=lambda: ThawWish(ThawTier.BULK, 7))
     spare: Mapping[int, int] = field(default_factory=dict)
     fit: bool = False
     said: list[str] = field(default_factory=list)

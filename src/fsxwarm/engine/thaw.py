@@ -15,9 +15,8 @@ from typing import Final, NamedTuple
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.backlog import Backlog
 from fsxwarm.engine.looks import DENIED, Looks
-from fsxwarm.model.entry import Entry, Key, Trouble
+from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.outcome import Reason
-from fsxwarm.model.record import Barred
 from fsxwarm.model.s3 import THAW_COSTS, Stored, ThawTier, refusal
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import format_count, format_duration, format_size
