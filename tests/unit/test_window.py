@@ -113,6 +113,7 @@ ROWS = {
     "32 agents, 2 s, mix": (Facility(32, 2.0), mix(2500)),
     "256 agents, 2 s, 10 MB": (Facility(256, 2.0), [10 * MB] * 18_000),
     "32 agents sharing 1 GB/s, 2 GB": (Facility(32, 0.02, total=1e9), [2 * GB] * 900),
+    "32 agents sharing what one could use, 2 GB": (Facility(32, 0.02, stream=3.2e9, total=3.2e9), [2 * GB] * 1300),
     "half the agents leave": (Facility(32, 2.0, changes=((200, 16),)), [10 * MB] * 4000),
     "as many agents come": (Facility(16, 2.0, changes=((200, 32),)), [10 * MB] * 4000),
     "stopped for 60 s": (Facility(32, 2.0, stopped=(100, 160)), [10 * MB] * 4000),

@@ -315,7 +315,7 @@ class Window:
         quick = sample.took < _SLOW_START * sample.files
         unsure = not (self._drained_once or self._stages or (confirmed and quick))
         self._stages += 1
-        if saturated:
+        if saturated or unsure:
             self._knee_before = sample.knee
         level = self._drained_to or 0.0
         deeper = (saturated or unsure) and level > self._policy.floor
