@@ -28,6 +28,7 @@ from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.association import parse_source
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.filesystems import is_lustre_client
+from fsxwarm.model.measures import CallTally
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.shard import WHOLE, Shard
 from fsxwarm.model.window import WindowPolicy
@@ -48,6 +49,7 @@ class Aws:
     cloud: Cloud
     log: RestoreLog
     atlas: Atlas
+    tally: Callable[[], CallTally]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def open_aws(settings: Settings, say: Callable[[str], None]) -> Aws:
     named = next((source.region for source in sources if source.region), "")
     calls = Calls(say, region=named or os.environ.get("AWS_REGION", ""))  # which boto3 does not read
     cloud = AwsCloud(calls)
-    return Aws(cloud, CloudWatchLog(calls), Atlas(cloud, mounts))
+    return Aws(cloud, CloudWatchLog(calls), Atlas(cloud, mounts), calls.counter.tally)
 
 
 def _mounted(settings: Settings) -> list[Mounted]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from fsxwarm import __version__
+from fsxwarm.aws.tally import THROTTLED, CallCounter
 from fsxwarm.ports.cloud import CloudError, Fault
 
 T = TypeVar("T")
@@ -38,11 +39,7 @@ _CODES: Final = {
     "DataRepositoryTaskNotFound": Fault.NOT_FOUND,
     "DataRepositoryAssociationNotFound": Fault.NOT_FOUND,
     "ResourceNotFoundException": Fault.NOT_FOUND,
-    "ThrottlingException": Fault.THROTTLED,
-    "Throttling": Fault.THROTTLED,
-    "TooManyRequestsException": Fault.THROTTLED,
-    "SlowDown": Fault.THROTTLED,
-    "503": Fault.THROTTLED,
+    **dict.fromkeys((*THROTTLED, "503"), Fault.THROTTLED),
     "DataRepositoryTaskExecuting": Fault.BUSY,
     "BadRequest": Fault.INVALID,
     "ValidationException": Fault.INVALID,
@@ -90,6 +87,7 @@ class Calls:
         self._patience = patience
         self._timeout = timeout
         self._lock = threading.Lock()
+        self.counter = CallCounter()
         self._session: Any = None
         self._clients: dict[str, Any] = {}
         self._worked = False
@@ -130,14 +128,20 @@ class Calls:
             ClientError,
         )
 
+        result = "ok"
+        self.counter.begin(action)
         try:
             return getattr(self._client(service), operation)(**fields)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             message = str(error.response.get("Error", {}).get("Message", ""))
-            raise CloudError(_CODES.get(code, Fault.OTHER), action, code, message) from None
+            result = fault = _CODES.get(code, Fault.OTHER)
+            raise CloudError(fault, action, code, message) from None
         except BotoCoreError as error:
-            raise CloudError(_fault(error), action, type(error).__name__, str(error)) from None
+            result = fault = _fault(error)
+            raise CloudError(fault, action, type(error).__name__, str(error)) from None
+        finally:
+            self.counter.end(action, result)
 
     def _client(self, service: str) -> Any:
         with self._lock:  # sessions are not safe to make clients from several threads
@@ -159,7 +163,9 @@ class Calls:
             max_pool_connections=self._parallel,
             user_agent_extra=f"fsxwarm/{__version__}",
         )
-        return self._session.client(service, region_name=self._region or None, config=config)
+        client = self._session.client(service, region_name=self._region or None, config=config)
+        client.meta.events.register("needs-retry", self.counter.answered)
+        return client
 
     def _forget(self) -> None:
         with self._lock:

@@ -42,6 +42,7 @@ class MetricsFile:
         self._started = time.time()
         self._exit: Exit | None = None
         self._watched: tuple[Warmer, Selection] | None = None
+        self._begun = False
         self.app = app
         """What the run is to work with."""
         self.hsm: Hsm = app.hsm
@@ -63,6 +64,7 @@ class MetricsFile:
             yield
             return
         await self._write(self._path)
+        self._begun = True
         task = asyncio.create_task(self._repeat(self._path))
         try:
             yield
@@ -74,7 +76,7 @@ class MetricsFile:
     async def end(self, code: Exit) -> Exit:
         """Write how it ended; returns the status to exit with."""
         self._exit = code
-        if self._path is None or self._watched is None:
+        if self._path is None or not self._begun:
             return code
         try:
             await self._write(self._path)

@@ -114,7 +114,7 @@ class Gauges:
                 queued=self._queued(),
                 leases=leases,
                 released=_released(health.totals),
-                short={text(mount): max(0, room.wanted - room.after) for mount, room in short.items()},
+                short={text(marks.mount): _short(short.get(marks.mount)) for marks in plan.make_room},
                 errands={errand.name: bool(errand.trouble) for errand in errands},
                 scans={text(path): path in self._inventory.under_way for path in plan.inventory},
             ),
@@ -168,6 +168,10 @@ def _ended(totals: Mapping[str, int]) -> dict[str, int]:
 
 def _released(totals: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     return {by: (totals.get(f"{name}_files", 0), totals.get(f"{name}_bytes", 0)) for by, name in _RELEASED.items()}
+
+
+def _short(room: Room | None) -> int:
+    return 0 if room is None else max(0, room.wanted - room.after)
 
 
 def _priority(priority: int) -> str:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from fsxwarm.model.measures import Measures
 from fsxwarm.model.messages import Word
 from fsxwarm.model.meter import SIZE_CLASSES, Histogram
-from fsxwarm.model.outcome import Outcome
+from fsxwarm.model.outcome import Outcome, Reason
 
 Value = float | Histogram
 Samples = Iterable[tuple[tuple[str, ...], Value]]
@@ -85,7 +85,7 @@ def _rounds(name: str) -> Callable[[Measures], Samples]:
 
 
 def _failed_because(outcome: Outcome) -> Callable[[Measures], Samples]:
-    return lambda now: [((why.value,), count) for (what, why), count in now.meter.reasons.items() if what is outcome]
+    return lambda now: [((reason.value,), now.meter.reasons[outcome, reason]) for reason in Reason]
 
 
 def _settled(now: Measures) -> Samples:
@@ -120,6 +120,10 @@ def _service_pair(name: str, part: int) -> Callable[[Measures], Samples]:
     return lambda now: (
         [] if now.service is None else [((key,), pair[part]) for key, pair in getattr(now.service, name).items()]
     )
+
+
+def _loop_lag(now: Measures) -> Samples:
+    return () if now.service is None else (((), now.meter.loop_lag),)
 
 
 def _links(now: Measures) -> Samples:
@@ -393,7 +397,7 @@ TABLE: Final = (
         _H,
         (),
         "By how much the event loop was late",
-        lambda now: [((), now.meter.loop_lag)],
+        _loop_lag,
     ),
     # one run
     Metric(
