@@ -13,6 +13,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from aws.fake_endpoint import Account, file_system, serve
+from aws.in_process import run_in_process
 from aws.machine import Machine
 from aws.world import FILES, World
 from fsxwarm.sim.launch import SimulatedFsx
@@ -85,17 +86,35 @@ def machine(sim_fsx: Callable[..., SimulatedFsx], variables: dict[str, str], tmp
     with ExitStack():
 
         def make(system: dict[str, Any], *options: str) -> Machine:
-            fsx = sim_fsx(*options)
-            mounts = tmp_path / "mounts"
-            source = f"{system['DNSName']}@tcp:/{system['LustreConfiguration']['MountName']}"
-            table = (fsx.folder / "mounts").read_text()
-            mounts.write_text(table.replace(table.split(" ", 1)[0], source, 1))
-            return Machine(fsx, variables | {"FSXWARM_MOUNTS": str(mounts)})
+            return _mounted(system, sim_fsx(*options), variables, tmp_path)
+
+        yield make
+
+
+def _mounted(system: dict[str, Any], fsx: SimulatedFsx, variables: dict[str, str], folder: Path) -> Machine:
+    mounts = folder / "mounts"
+    source = f"{system['DNSName']}@tcp:/{system['LustreConfiguration']['MountName']}"
+    table = (fsx.folder / "mounts").read_text()
+    mounts.write_text(table.replace(table.split(" ", 1)[0], source, 1))
+    return Machine(fsx, variables | {"FSXWARM_MOUNTS": str(mounts)})
+
+
+MakeWorld = Callable[[int], World]
+
+
+@pytest.fixture
+def make_world(account: Account, s3: Any, variables: dict[str, str], tmp_path: Path) -> Iterator[MakeWorld]:
+    """Make the world with so many files of 1 KB, all released."""
+    with ExitStack() as running:
+
+        def make(files: int) -> World:
+            system = file_system()
+            fsx = running.enter_context(run_in_process(tmp_path / "fsx", files=files, size=1000))
+            return World(account, s3, fsx, _mounted(system, fsx.launched, variables, tmp_path), system)
 
         yield make
 
 
 @pytest.fixture
-def world(account: Account, s3: Any, machine: MakeMachine) -> World:
-    system = file_system()
-    return World(account, s3, machine(system, "--files", str(FILES), "--size", "1KB"), system)
+def world(make_world: MakeWorld) -> World:
+    return make_world(FILES)

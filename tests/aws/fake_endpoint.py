@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +23,22 @@ import botocore.session
 from botocore.validate import ParamValidator
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a release task came to: files that were to be released, how many were, and the keys of those that were not.
+
+    With `failed` the task counts as FAILED, as the real ones do; `deliver` puts its report into S3.
+    """
+
+    total: int
+    released: int
+    failed: list[str] = field(default_factory=list)
+
+
 _TARGETS = {"AWSSimbaAPIService_v20180301": "fsx", "Logs_20140328": "logs"}
+_RUNNING = {"PENDING", "EXECUTING"}
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -59,7 +74,11 @@ class Account:
     requests: list[tuple[str, Json]] = field(default_factory=list)
     page: int = 25
     task_looks: int = 1
-    """How often a task is seen executing before it has succeeded."""
+    """How often a task is seen executing before it has ended."""
+    on_release: Callable[[list[str], int], Released] = lambda _paths, _days: Released(10, 10)
+    """What a release task of some paths and days does, at its end."""
+    deliver: Callable[[str, str], None] = lambda _uri, _text: None
+    """Puts a report where a task wants it: an S3 address and its text."""
 
     def operation(self, service: str, name: str, fields: Json) -> Json:
         self.calls[name] += 1
@@ -91,7 +110,7 @@ class Account:
         for task in self.tasks:
             if task["token"] == fields["ClientRequestToken"]:
                 return {"DataRepositoryTask": _shown(task)}
-        if any(task["Lifecycle"] in {"PENDING", "EXECUTING"} for task in self.tasks):
+        if self._busy(fields["FileSystemId"]):
             raise RefusalError("DataRepositoryTaskExecuting", "An existing data repository task is currently executing")
         if len(fields["Paths"]) > 32:
             raise RefusalError("BadRequest", "at most 32 paths")
@@ -110,14 +129,38 @@ class Account:
         self.tasks.append(task)
         return {"DataRepositoryTask": _shown(task)}
 
+    def _busy(self, system: str) -> bool:
+        """Whether a task runs on a file system; each time this is asked, it is nearer to its end."""
+        running = [one for one in self.tasks if one["FileSystemId"] == system and one["Lifecycle"] in _RUNNING]
+        for task in running:
+            task["looks"] -= 1
+            if task["looks"] < 0:
+                self._end(task)
+        return bool(running)
+
     def _fsx_describe_data_repository_tasks(self, fields: Json) -> Json:
         found = [task for task in self.tasks if task["TaskId"] in fields["TaskIds"]]
+        if len(found) < len(fields["TaskIds"]):
+            raise RefusalError("DataRepositoryTaskNotFound", "no such task")
         for task in found:
-            if task["Lifecycle"] in {"PENDING", "EXECUTING"}:
+            if task["Lifecycle"] in _RUNNING:
                 task["looks"] -= 1
-                task["Lifecycle"] = "EXECUTING" if task["looks"] >= 0 else task.get("ends", "SUCCEEDED")
-                task["Status"] = {"TotalCount": 10, "SucceededCount": 10, "FailedCount": 0, "ReleasedCapacity": 1000}
+                task["Lifecycle"] = "EXECUTING"
+                if task["looks"] < 0:
+                    self._end(task)
         return {"DataRepositoryTasks": [_shown(task) for task in found]}
+
+    def _end(self, task: Json) -> None:
+        days = task["ReleaseConfiguration"]["DurationSinceLastAccess"]["Value"]
+        result = self.on_release(task["Paths"], days)
+        count = len(result.failed)
+        task["Lifecycle"] = "FAILED" if count else "SUCCEEDED"
+        task["Status"] = {"TotalCount": result.total, "SucceededCount": result.released, "FailedCount": count}
+        if count:
+            task["FailureDetails"] = {"Message": f"{count} files could not be released"}
+            if task["Report"]["Enabled"]:
+                lines = [f"{_csv(path)},failed,NotReleased\n" for path in result.failed]
+                self.deliver(f"{task['Report']['Path']}/{task['TaskId']}/failures.csv", "".join(lines))
 
     def _logs_filter_log_events(self, fields: Json) -> Json:
         found = [
@@ -145,7 +188,15 @@ def _snake(name: str) -> str:
 
 
 def _shown(task: Json) -> Json:
-    return {key: value for key, value in task.items() if key not in {"token", "looks", "ends"}}
+    return {key: value for key, value in task.items() if key not in {"token", "looks"}}
+
+
+def _csv(path: str) -> str:
+    """A path as the service's reports have it (user guide, "Working with task completion reports")."""
+    if path[0] in "@+-=":
+        path = f'"{path}"'
+    quoted = path.replace('"', '""')
+    return f'"{quoted}"' if '"' in path or "," in path else path
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -157,6 +157,10 @@ class DiskFsx:
         """The servers' file of a path; KeyError if it is none."""
         return self._by_fid[self._fid_of(path, os.lstat(path))].node
 
+    def path_of(self, node: Node) -> bytes:
+        """Where a file of the servers' was last seen; KeyError if it is gone."""
+        return self._by_fid[node.fid].path
+
     def _fid_of(self, path: bytes, found: os.stat_result) -> Fid:
         if not stat.S_ISREG(found.st_mode):
             return Fid(_FOLDERS + (found.st_ino >> 32), found.st_ino & 0xFFFFFFFF)

@@ -28,8 +28,8 @@ _RUNNING: Final = frozenset({Stage.MOVING, Stage.SETTLING})
 class Machinery:
     """The servers' inside. `now` is the time up to which everything has happened, in seconds.
 
-    `on_data` is told whenever a file's data comes or goes; `on_change` whenever the time of the next event may have
-    changed.
+    `on_data` is told whenever a file's data comes or goes, `on_failed` whenever a restore fails (`Node.failure` says
+    why), `on_change` whenever the time of the next event may have changed.
     """
 
     def __init__(self, spec: WorldSpec, faults: Faults | None = None) -> None:
@@ -43,6 +43,7 @@ class Machinery:
         self.agents = Agents(spec.agents, spec.bandwidth, spec.latency)
         self.osts = Osts(spec.osts, spec.ost_size)
         self.on_data: Callable[[Node, bool], None] = lambda _node, _resident: None
+        self.on_failed: Callable[[Node], None] = lambda _node: None
         self.on_change: Callable[[], None] = lambda: None
         self._stirred = False
         self._cancelled: list[tuple[Node, int]] = []
@@ -236,6 +237,7 @@ class Machinery:
         elif node.flags & Flags.RELEASED or node.gone:
             self.counts["failed"] += 1
             self._give_space(node)
+            self.on_failed(node)
 
     @staticmethod
     def _end_archive(node: Node) -> None:
