@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core import PaperCore, resolve_on_paper
+from daemon.core import PaperCore, PaperWorld, resolve_on_paper
 from fsxwarm.daemon.access import Circle
 from fsxwarm.daemon.api import Api, Quota
 from fsxwarm.daemon.gate import GateLimits
 from fsxwarm.daemon.listening import bind
 from fsxwarm.daemon.server import Server
+from fsxwarm.daemon.slurm import SlurmRules, World
 
 USERS, ADMINS = 70_001, 70_002
 """Groups that no machine has."""
@@ -41,10 +42,13 @@ async def serving(
     connections_each: int = 1500,
     request_size: int = 1 << 20,
     quota: Quota | None = None,
+    rules: SlurmRules | None = None,
+    world: World | None = None,
 ) -> AsyncIterator[Face]:
     """A face on a socket in `folder`."""
     core = PaperCore()
-    api = Api(core, resolve_on_paper, quota or Quota(open_jobs=50, queued_files=1000, leases=3))
+    quota = quota or Quota(open_jobs=50, queued_files=1000, leases=3)
+    api = Api(core, resolve_on_paper, quota, world or PaperWorld(), rules or SlurmRules(), core.wall)
     limits = GateLimits(connections, connections_each, patience)
     server = Server(api, circle or Circle(os.geteuid(), USERS, ADMINS), limits, request_size)
     path = str(folder / "fsxwarm.sock")

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
 
+from fsxwarm.daemon.api import usable
 from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -30,6 +31,12 @@ class PaperCore:
         self._changed = asyncio.Condition()
         self._listeners: set[asyncio.Queue[Event | None]] = set()
         self.draining = False
+        self.leased = 0
+        self.now = 1000.0
+
+    def wall(self) -> float:
+        """The time, which a test sets."""
+        return self.now
 
     async def submit(self, request: JobRequest) -> Job:
         if self.draining:
@@ -67,7 +74,8 @@ class PaperCore:
 
     async def finish(self, number: str, status: Exit = Exit.DONE, files: int = 3) -> JobView:
         counters = Counters(found=Count(files, files * 10), restored=Count(files, files * 10), scanned=True)
-        return await self._put(replace(self.all[number], phase=Phase.DONE, exit=status, counters=counters))
+        job = replace(self.all[number], phase=Phase.DONE, exit=status, counters=counters, ended=self.now)
+        return await self._put(job)
 
     async def progress(self, number: str, counters: Counters) -> JobView:
         return await self._put(replace(self.all[number], phase=Phase.RUNNING, counters=counters))
@@ -83,7 +91,9 @@ class PaperCore:
         return [miss for miss in self.misses.get(number, []) if miss.number > after][:limit]
 
     async def lease(self, request: LeaseRequest) -> Lease:
-        lease = Lease(f"l{len(self.promises) + 1}", request.owner, request.path, 0.0, request.seconds, request.label)
+        self.leased += 1
+        words = (request.label, request.slurm_job_id)
+        lease = Lease(f"l{self.leased}", request.owner, request.path, 0.0, request.seconds, *words)
         self.promises[lease.id] = lease
         return lease
 
@@ -145,3 +155,26 @@ async def resolve_on_paper(path: bytes, identity: Identity) -> Place | Trouble:
     if path == b"/fsx" or path.startswith(b"/fsx/"):
         return Place(path, True, False, 7, "lustre", b"/fsx", "1@tcp:/abc")
     return Place(path, True, False, 1, "ext4", b"/", "/dev/sda1")
+
+
+@dataclass
+class PaperWorld:
+    """Users below 60,000 exist and are served; `lists` are what can be read."""
+
+    lists: dict[bytes, list[bytes]] = field(default_factory=dict)
+
+    async def identity(self, uid: int) -> Identity:
+        if uid >= 60_000:
+            raise FsxwarmError(Kind.NO_PERMISSION, f"this machine knows no user with uid {uid}")
+        return Identity(uid, (uid,))
+
+    async def place(self, path: bytes, identity: Identity) -> Place:
+        return usable(await resolve_on_paper(path, identity), path)
+
+    async def paths(self, named: Sequence[bytes]) -> list[bytes]:
+        return [path.replace(b"s3://bucket", b"/fsx/bucket") for path in named]
+
+    async def listed(self, path: bytes, identity: Identity) -> list[bytes]:
+        if path not in self.lists:
+            raise FsxwarmError(Kind.NO_SUCH_PATH, f"there is no list {path!r} for uid {identity.uid}")
+        return self.lists[path]

@@ -12,6 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 from slurm.munge import Munge, munged
 
@@ -176,6 +179,14 @@ def missing() -> list[str]:
     if os.geteuid() != 0:
         return ["root's rights"]
     return [program for program in PROGRAMS if shutil.which(program, path=_PATH) is None]
+
+
+def lacking(*things: str) -> NoReturn:
+    """Skip the test for want of something; fail it in CI, where all is there."""
+    told = f"not without {', '.join(things)}: run as root with slurmctld slurmd slurm-client munge faketime lua5.4"
+    if os.environ.get("CI") == "true":
+        pytest.fail(told)
+    pytest.skip(told)
 
 
 @contextmanager

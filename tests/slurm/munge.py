@@ -20,12 +20,25 @@ class Munge:
 
     socket: Path
 
-    def credential(self, payload: str, *options: str, uid: int | None = None) -> str:
-        """A credential, made as a user."""
-        command = ["munge", "-S", str(self.socket), "-s", payload, *options]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=30, user=uid, group=uid, extra_groups=None
-        ).stdout.strip()
+    def credential(self, payload: str | bytes, *options: str, user: str | None = None) -> bytes:
+        """A credential, made as a user (None: root)."""
+        return _run("munge", f"--socket={self.socket}", *options, user=user, stdin=payload).strip()
+
+    def opened(self, credential: bytes, *, user: str | None = None) -> bytes:
+        """What a credential holds, decoded as a user."""
+        out = _run("unmunge", f"--socket={self.socket}", "--keys=UID", "--numeric", user=user, stdin=credential)
+        return out.partition(b"\n\n")[2]
+
+
+def _run(*command: str, user: str | None, stdin: str | bytes) -> bytes:
+    words = list(command)
+    if user is not None:
+        words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *words]
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=30)
+    if done.returncode:
+        raise PermissionError(done.stderr.decode())
+    return done.stdout
 
 
 @contextmanager

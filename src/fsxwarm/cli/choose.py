@@ -13,7 +13,9 @@ import typer
 from fsxwarm.cli.output import complain
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
+from fsxwarm.client.remote import RemoteClient
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.address import parse_address
 
 Local = Annotated[bool, typer.Option("--local", help="Work here in this process, even where a daemon answers.")]
 ByDaemon = Annotated[bool, typer.Option("--daemon", help="Ask the daemon, or fail where none answers.")]
@@ -36,10 +38,9 @@ def daemon_or_not(
         raise FsxwarmError(Kind.USAGE, f"{only_here[0]} does not go through the daemon", hint="use --local")
     if local or only_here:
         return None
-    path = socket_path(os.environ)
-    if not by_daemon and not Path(path).exists():
+    client = client_of(os.environ)
+    if not by_daemon and not isinstance(client, RemoteClient) and not Path(client.path).exists():
         return None
-    client = Client(path)
     try:
         client.health()
     except FsxwarmError as error:
@@ -55,6 +56,18 @@ def daemon_or_not(
                 Kind.USAGE, f"{option} is the daemon's own business", hint="leave it out, or use --local"
             )
     return client
+
+
+def client_of(environ: Mapping[str, str]) -> Client:
+    """The daemon that FSXWARM_DAEMON names (`host:port`, over the network), or this machine's. FsxwarmError USAGE."""
+    named = environ.get("FSXWARM_DAEMON")
+    if not named:
+        return Client(socket_path(environ))
+    try:
+        address = parse_address(named)
+    except ValueError as error:
+        raise FsxwarmError(Kind.USAGE, f"FSXWARM_DAEMON: {error}", hint="write login1:8127") from None
+    return RemoteClient(address, munge_socket=environ.get("FSXWARM_MUNGE_SOCKET", ""))
 
 
 def socket_path(environ: Mapping[str, str]) -> str:

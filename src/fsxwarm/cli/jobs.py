@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from fsxwarm.cli.choose import socket_path
+from fsxwarm.cli.choose import client_of
 from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs
 from fsxwarm.cli.options import Json
@@ -127,7 +127,7 @@ def priority(
 def _daemon(*, json: bool) -> Iterator[Client]:
     """The daemon; errors are printed as JSON too where that is wanted."""
     try:
-        with Client(socket_path(os.environ)) as client:
+        with client_of(os.environ) as client:
             yield client
     except FsxwarmError as error:
         if json:

@@ -19,7 +19,7 @@ from fsxwarm.errors import CONSEQUENCES, FsxwarmError, Kind
 
 _UCRED: Final = struct.Struct("3i")
 _LONGEST_WAIT: Final = 60.0
-_SPARE: Final = 15.0
+SPARE: Final = 15.0
 """Seconds beyond a long poll's own that its answer may take."""
 
 
@@ -117,7 +117,7 @@ class Client:
         try:
             response = self._send(connection, "GET", "events", None)
             if response.status != http.client.OK:
-                raise _refused(response.status, response.read())
+                raise refused(response.status, response.read())
             for line in response:
                 if line.strip():
                     yield cast("wire.Event", json.loads(line))
@@ -142,7 +142,7 @@ class Client:
         kept = self._connection is not None
         connection = self._connection or self._connect(self._timeout)
         self._connection = connection
-        connection.settimeout(self._timeout if not spare else spare + _SPARE)
+        connection.settimeout(self._timeout if not spare else spare + SPARE)
         try:
             response = self._send(connection, method, target, body)
             data = response.read()
@@ -157,7 +157,7 @@ class Client:
         if response.will_close:
             self.close()
         if response.status >= http.client.BAD_REQUEST:
-            raise _refused(response.status, data)
+            raise refused(response.status, data)
         return json.loads(data) if data else None
 
     def _connect(self, timeout: float | None) -> _Connection:
@@ -217,7 +217,7 @@ class _Connection(http.client.HTTPConnection):
             self.sock.settimeout(seconds)
 
 
-def _refused(status: int, data: bytes) -> FsxwarmError:
+def refused(status: int, data: bytes) -> FsxwarmError:
     """The error that the daemon answered with."""
     try:
         error = json.loads(data)["error"]

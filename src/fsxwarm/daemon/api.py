@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
+from fsxwarm.daemon.slurm import SlurmBegin, SlurmDesk, SlurmEnd, SlurmRules, World
 from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.errors import FsxwarmError, Kind
@@ -67,10 +68,22 @@ class Call:
 
 
 class Api:
-    """The routes' handlers. `quota` may be replaced while it runs."""
+    """The routes' handlers. `quota` may be replaced while it runs, and so may the `rules` of `slurm`.
 
-    def __init__(self, service: Service, resolve: Resolve, quota: Quota) -> None:
+    `world` and `wall` are what Slurm's jobs are taken on with.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        resolve: Resolve,
+        quota: Quota,
+        world: World,
+        rules: SlurmRules,
+        wall: Callable[[], float],
+    ) -> None:
         self.quota = quota
+        self.slurm = SlurmDesk(service, world, rules, self._check_quota, wall)
         self._service = service
         self._resolve = resolve
         self._coming: Counter[int] = Counter()
@@ -145,7 +158,7 @@ class Api:
         caller = call.caller
         if not caller.admin and len(self._service.leases(owner=caller.uid)) >= self.quota.leases:
             raise FsxwarmError(Kind.TOO_MANY, f"you have {self.quota.leases:,} leases", hint="end some first")
-        place = _usable(await self._resolve(wish.exact, caller.identity), wish.exact)
+        place = usable(await self._resolve(wish.exact, caller.identity), wish.exact)
         if place.path == place.mount and not caller.admin:
             raise FsxwarmError(Kind.NO_PERMISSION, "a lease on the whole file system is for administrators", hint="")
         return views.lease(await self._through(self._service.lease(wish.to_model(caller.uid, place.path))))
@@ -163,6 +176,16 @@ class Api:
     async def end_lease(self, call: Call) -> None:
         """End a lease before its time."""
         await self._through(self._service.release_lease(call.of))
+
+    # ---- jobs of Slurm -----------------------------------------------------------------------------------------
+
+    async def slurm_begin(self, call: Call) -> wire.SlurmJob:
+        """Warm what a job of Slurm needs, once, and keep it until its end; waits for it as long as asked to."""
+        return await self.slurm.begin(call.caller, _typed(call.body, SlurmBegin))
+
+    async def slurm_end(self, call: Call) -> wire.SlurmEnded:
+        """Let go of what a job of Slurm needed; its space is given back if it asked for that."""
+        return await self._through(self.slurm.end(call.caller, _typed(call.body, SlurmEnd)))
 
     # ---- what there is to see ----------------------------------------------------------------------------------
 
@@ -227,7 +250,8 @@ def _typed(value: object, kind: type[T]) -> T:
     return value
 
 
-def _usable(place: Place | Trouble, path: bytes) -> Place:
+def usable(place: Place | Trouble, path: bytes) -> Place:
+    """What a path is, if it can be worked on. FsxwarmError NO_SUCH_PATH, NOT_LUSTRE."""
     name = path.decode("utf-8", "backslashreplace")
     if isinstance(place, Trouble):
         raise FsxwarmError(Kind.NO_SUCH_PATH, f"{name}: there is no such path that you can reach", path=name)

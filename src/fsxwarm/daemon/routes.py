@@ -11,6 +11,7 @@ from fsxwarm.client import wire
 from fsxwarm.daemon import requests
 from fsxwarm.daemon.access import Caller, Rule
 from fsxwarm.daemon.api import Api, Call
+from fsxwarm.daemon.slurm import SlurmBegin, SlurmEnd
 
 Handler = Callable[[Api, Call], Awaitable[object]]
 Stream = Callable[[Api, Call], AsyncIterator[object]]
@@ -52,6 +53,8 @@ ROUTES: Final = (
     Route("GET", "/v1/leases", Rule.MEMBER, Api.leases, wire.Leases),
     Route("PATCH", "/v1/leases/{id}", Rule.OWNER, Api.renew, wire.Lease, body=requests.LeaseChange, owner=_LEASE),
     Route("DELETE", "/v1/leases/{id}", Rule.OWNER, Api.end_lease, None, 204, owner=_LEASE),
+    Route("POST", "/v1/slurm/begin", Rule.MEMBER, Api.slurm_begin, wire.SlurmJob, body=SlurmBegin),
+    Route("POST", "/v1/slurm/end", Rule.MEMBER, Api.slurm_end, wire.SlurmEnded, body=SlurmEnd),
     Route("GET", "/v1/coverage", Rule.MEMBER, Api.coverage, wire.Coverage, query=requests.CoverageQuery),
     Route("GET", "/v1/health", Rule.MEMBER, Api.health, wire.Health),
     Route("GET", "/v1/events", Rule.MEMBER, Api.events, wire.Event, stream=True),
