@@ -120,13 +120,6 @@ class Live:
         assert self.released(path)
         return path
 
-    def runs_lfs(self, uid: int) -> bool:
-        """Whether a user can run the simulated lfs: not where its interpreter lies in a folder closed to him."""
-        try:
-            return run_as(uid, [str(self.fsx.lfs), "--version"]).returncode == 0
-        except PermissionError:
-            return False
-
     def alive(self) -> None:
         assert self.process.poll() is None
         assert self.ask(0, "GET", "/v1/health").status == 200

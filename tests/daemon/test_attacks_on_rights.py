@@ -220,8 +220,6 @@ def test_only_administrators_overtake(live: Live) -> None:
 
 
 def test_only_owners_and_administrators_release(live: Live) -> None:
-    if not live.runs_lfs(BOB):
-        pytest.skip("the Python of this environment lies in a folder that is closed to other users")
     path = live.file("released/file", uid=BOB, mode=0o666)
     path.parent.chmod(0o777)
     assert live.job(BOB, path)["exit"] == 0

@@ -50,6 +50,13 @@ class ChosenHsm:
         await self._native.close()
         await self._lfs.close()
 
+    async def choose(self) -> Choice | None:
+        """Choose now, by the first Lustre mount there is; None where there is none yet. Raises as the calls do."""
+        if self.choice is None:
+            mounts = [mount for mount in read_mounts(self._mounts) if is_lustre_client(mount.fstype, mount.source)]
+            await self._for([mount.path for mount in mounts[:1]])
+        return self.choice
+
     async def _for(self, paths: Sequence[bytes]) -> Hsm:
         if self.choice is None and paths:
             async with self._choosing:

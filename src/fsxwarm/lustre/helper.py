@@ -384,7 +384,7 @@ def give_up(args: threading.ExceptHookArgs) -> None:
     os._exit(1)
 
 
-def main(kind: type[Helper] = Helper) -> NoReturn:
+def main(kind: Callable[..., Helper] = Helper) -> NoReturn:
     """Serve the process that started us: `helper.py BEAT [UID GID [GROUP…]]`; with somebody's rights, guarded."""
     threading.excepthook = give_up
     rights = [int(number) for number in sys.argv[2:]]

@@ -19,7 +19,7 @@ from fsxwarm.lustre.jobs import Job, Names
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import read_mounts
 from fsxwarm.lustre.native_calls import Named
-from fsxwarm.lustre.pool import Pool
+from fsxwarm.lustre.pool import Pool, Rights
 from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.model.hsm import IDLE, MAX_REQUEST, Action, Flags, Verb
@@ -48,8 +48,9 @@ _NAMES: Final = {abi.RESTORE: "hsm_restore", abi.RELEASE: "hsm_release", abi.CAN
 class NativeHsm:
     """Implements `fsxwarm.ports.hsm.Hsm`. What is asked once a run (space, version) is left to `lfs`.
 
-    `mounts` is the mount table's file; `deadline` in seconds, per call; `environ` is the helpers' (None: ours). With
-    `max_hanging` looks or requests that hang, calls raise FsxwarmError HUNG.
+    `mounts` is the mount table's file; `deadline` in seconds, per call; `environ` is the helpers' (None: ours), and
+    `rights` whose rights they have (None: our own; others only as root). With `max_hanging` looks or requests that
+    hang, calls raise FsxwarmError HUNG.
     """
 
     def __init__(
@@ -62,13 +63,15 @@ class NativeHsm:
         deadline: float = 60.0,
         max_hanging: int = 4,
         environ: Mapping[str, str] | None = None,
+        rights: Rights | None = None,
     ) -> None:
         self._lfs = lfs
         self._mounts = mounts
         self._deadline = deadline
         self._max_hanging = max_hanging
-        self._looking = Pool(helpers, lookups, deadline, max_hanging, environ=environ, program=_PROGRAM)
-        self._asking = Pool(1, _REQUESTS + max_hanging, deadline, max_hanging, environ=environ, program=_PROGRAM)
+        start: dict[str, Any] = {"rights": rights, "environ": environ, "program": _PROGRAM}
+        self._looking = Pool(helpers, lookups, deadline, max_hanging, **start)
+        self._asking = Pool(1, _REQUESTS + max_hanging, deadline, max_hanging, **start)
         self._places = asyncio.Semaphore(_REQUESTS)
         self._replies: set[asyncio.Future[Reply]] = set()
         self._hanging: set[asyncio.Future[Reply]] = set()

@@ -250,8 +250,11 @@ def _inode(fd: int) -> int | None:
 
     Stat would tell as well, but costs a call for each look, and clients before 2.15 may block in it during a restore.
     """
-    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:  # noqa: PTH123 - pathlib is slow to import
-        return next((int(line.split()[1]) for line in lines if line.startswith("ino:")), None)
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", "rb") as lines:  # noqa: PTH123 - pathlib is slow to import
+            return next((int(line.split()[1]) for line in lines if line.startswith(b"ino:")), None)
+    except PermissionError:  # where it is root's, before 5.14 too, in a process that has another user's rights
+        return None
 
 
 def _replaced() -> OSError:

@@ -14,15 +14,15 @@ if not __package__:  # run as a program
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - pathlib is slow to import
 
 from fsxwarm.lustre import helper
-from fsxwarm.lustre.native_calls import Native, Work, load
+from fsxwarm.lustre.native_calls import Native, SystemCalls, Work, load
 
 
 class NativeHelper(helper.Helper):
     """A helper that does the jobs of `Native` too."""
 
-    def __init__(self, source: int, sink: int, beat: float, *, guarded: bool = False) -> None:
+    def __init__(self, calls: SystemCalls, source: int, sink: int, beat: float, *, guarded: bool = False) -> None:
         super().__init__(source, sink, beat, guarded=guarded)
-        for kind, work in Native(load(os.environ)).jobs.items():
+        for kind, work in Native(calls).jobs.items():
             self.kinds[kind] = functools.partial(self._answer, work)
 
     def _answer(self, work: Work, job: int, mark: list[int], *arguments: Any) -> None:
@@ -30,4 +30,4 @@ class NativeHelper(helper.Helper):
 
 
 if __name__ == "__main__":
-    helper.main(NativeHelper)
+    helper.main(functools.partial(NativeHelper, load(os.environ)))  # loaded before another user's rights are taken on
