@@ -11,19 +11,22 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from fsxwarm.config import Settings, variable
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.address import parse_address
+from fsxwarm.model.lease import MOST_SECONDS
 from fsxwarm.model.units import Amount, parse_amount, parse_duration, parse_size
 
 PATH: Final = "/etc/fsxwarm/config.toml"
 """Where the file is looked for; FSXWARM_CONFIG names another."""
 
-_OVERRIDABLE: Final = ("daemon", "limits", "inventory")
+_OVERRIDABLE: Final = ("daemon", "limits", "inventory", "metrics")
 
 
 def _read_with(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
@@ -38,6 +41,14 @@ def _absolute(path: str) -> str:
     if not path.startswith("/"):
         raise ValueError("must be an absolute path")
     return path
+
+
+def _address(value: Any) -> Any:
+    return str(parse_address(value)) if isinstance(value, str) and value else value
+
+
+def _network(text: Any) -> Any:
+    return str(ip_network(text)) if isinstance(text, str) else text
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
@@ -70,6 +81,9 @@ class DaemonTable(_Table):
     state: FilePath = "/var/lib/fsxwarm"
     """Its folder for the database of jobs. Never on Lustre."""
 
+    log: Literal["debug", "info", "warning", "error"] = "info"
+    """What its log tells from; debug tells of every file."""
+
 
 class LimitsTable(_Table):
     """How much one user may ask of it."""
@@ -94,6 +108,38 @@ class LimitsTable(_Table):
 
     connections_each: Annotated[int, Field(ge=1)] = 1500
     """Connections of one user at a time."""
+
+
+class SlurmTable(_Table):
+    """Jobs of Slurm, whose hooks ask the daemon when they begin and end."""
+
+    act_for_others: list[str] = []
+    """Users that may ask for other users' jobs: Slurm's own (SlurmUser), and root for the Prolog. None by default."""
+
+    lease: Annotated[Seconds, Field(le=MOST_SECONDS)] = 7 * 86400.0
+    """How long a job's paths are kept for it if nobody tells of its end."""
+
+    fresh: Seconds = 60.0
+    """How long what was found resident is taken for resident without another look."""
+
+
+class RemoteTable(_Table):
+    """Requests from other machines, sealed with MUNGE."""
+
+    listen: Annotated[str, BeforeValidator(_address)] = ""
+    """Where they are taken, such as `10.0.0.5:8127`; empty: nowhere."""
+
+    networks: list[Annotated[str, BeforeValidator(_network)]] = []
+    """From where they are taken, such as `10.0.0.0/16`."""
+
+    munge_socket: Annotated[str, BeforeValidator(lambda value: value and _absolute(value))] = ""
+    """Where munged listens; empty: in its usual place."""
+
+    @model_validator(mode="after")
+    def _networks_are_named(self) -> RemoteTable:
+        if self.listen and not self.networks:
+            raise ValueError("networks must name who may ask, such as 10.0.0.0/16")
+        return self
 
 
 class KeepWarmTable(_Table):
@@ -130,15 +176,25 @@ class InventoryTable(_Table):
     """Files a second."""
 
 
+class MetricsTable(_Table):
+    """Metrics for Prometheus."""
+
+    listen: Annotated[str, BeforeValidator(_address)] = "127.0.0.1:9955"
+    """Where `/metrics` is to be had without a question; empty: on the daemon's socket alone."""
+
+
 class Config(_Table):
     """All of it. `warming` has the fields of `fsxwarm.config.Settings`."""
 
     daemon: DaemonTable = DaemonTable()
     limits: LimitsTable = LimitsTable()
+    slurm: SlurmTable = SlurmTable()
+    remote: RemoteTable = RemoteTable()
     warming: Annotated[Settings, PlainSerializer(_plain)] = Settings()
     keep_warm: list[KeepWarmTable] = []
     make_room: list[MakeRoomTable] = []
     inventory: InventoryTable = InventoryTable()
+    metrics: MetricsTable = MetricsTable()
 
 
 def load(environ: Mapping[str, str], path: str | None = None) -> Config:
@@ -246,9 +302,12 @@ def _keys(location: tuple[str | int, ...]) -> list[str]:
 _TABLES: Final[Mapping[str, type[BaseModel]]] = {
     "daemon": DaemonTable,
     "limits": LimitsTable,
+    "slurm": SlurmTable,
+    "remote": RemoteTable,
     "keep_warm": KeepWarmTable,
     "make_room": MakeRoomTable,
     "inventory": InventoryTable,
+    "metrics": MetricsTable,
 }
 
 

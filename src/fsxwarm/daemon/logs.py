@@ -1,4 +1,4 @@
-"""The daemon's log: JSON for journald, lines for people on a terminal."""
+"""The daemon's log: JSON for journald, lines for people on a terminal. What it may say is in `vocabulary`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from typing import Any, Final, TextIO
 
 import structlog
 
+from fsxwarm.daemon.vocabulary import LINES, Level, Line
+
 _LONGEST: Final = 2000
 """Characters of one value: a path may be as long as it likes, a line of the log may not."""
 _SECRET: Final = ("secret", "token", "password", "credential", "authorization", "access_key")
 _HIDDEN: Final = "(hidden)"
 
+_NUMBERS: Final[dict[Level, int]] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
 Fields = MutableMapping[str, Any]
 
 
-def set_up(stream: TextIO = sys.stderr) -> None:
-    """Log to `stream` from now on, warnings of libraries included."""
+def log(line: Line, **fields: object) -> None:
+    """Write a line at its own level."""
+    structlog.get_logger("fsxwarm").log(_NUMBERS[LINES[line].level], line.value, **fields)
+
+
+def set_up(level: Level = "info", stream: TextIO = sys.stderr) -> None:
+    """Log to `stream` from this level on, warnings of libraries included."""
     people = stream.isatty()
     processors: list[Any] = [
         structlog.processors.add_log_level,
@@ -31,7 +40,7 @@ def set_up(stream: TextIO = sys.stderr) -> None:
         processors += [structlog.processors.TimeStamper("iso"), structlog.processors.JSONRenderer(sort_keys=False)]
     structlog.configure(
         processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(_NUMBERS[level]),
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
@@ -60,6 +69,10 @@ class _Through(logging.Handler):
     """Hands the libraries' records on to the daemon's log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        log = structlog.get_logger(record.name)
         error = record.exc_info[1] if record.exc_info else None
-        log.log(record.levelno, record.getMessage(), **({"error": repr(error)} if error is not None else {}))
+        log(
+            Line.LIBRARY,
+            logger=record.name,
+            message=record.getMessage(),
+            **({"error": repr(error)} if error is not None else {}),
+        )

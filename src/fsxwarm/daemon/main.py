@@ -8,29 +8,31 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Final
-
-import structlog
 
 from fsxwarm import __version__, configfile
 from fsxwarm.app import use_pidfd
 from fsxwarm.configfile import Config
 from fsxwarm.daemon import listening, wiring
 from fsxwarm.daemon.api import Api
-from fsxwarm.daemon.logs import set_up
+from fsxwarm.daemon.logs import log, set_up
 from fsxwarm.daemon.notify import Notifier
+from fsxwarm.daemon.public import Answer, Public, metrics_answer, watch_loop
 from fsxwarm.daemon.server import Server
+from fsxwarm.daemon.slurm_world import SlurmWorld
+from fsxwarm.daemon.vocabulary import Line
 from fsxwarm.engine.service import Service
 from fsxwarm.errors import Exit, FsxwarmError
+from fsxwarm.model.address import parse_address
 
 _DRAINED_WITHIN: Final = 4.0
 """Seconds that storing what is under way may take."""
 _GONE_WITHIN: Final = 8.0
 """Seconds after which the process ends, whatever still hangs in the kernel: systemd would kill it a little later."""
 _TOLD_EVERY: Final = 15.0
-_LOG: Final = structlog.get_logger("fsxwarm.daemon")
 
 
 def run(config: Config, path: str | None, environ: Mapping[str, str]) -> Exit:
@@ -38,7 +40,7 @@ def run(config: Config, path: str | None, environ: Mapping[str, str]) -> Exit:
 
     Raises FsxwarmError where it cannot start, and what has broken where it cannot go on.
     """
-    set_up()
+    set_up(config.daemon.log)
     use_pidfd()
     _raise_limit()
     asyncio.run(Daemon(config, path, environ).run())
@@ -65,15 +67,22 @@ class Daemon:
             circle = wiring.circle_of(self._config)
             sock = self._listen(stack, circle.users)
             core = await stack.enter_async_context(wiring.open_core(self._config, self._environ))
-            api = Api(core.service, core.resolve, wiring.quota_of(self._config))
+            world = SlurmWorld(lambda: server.gate.circle, core.resolve, core.addresses, self._environ)
+            quota, rules = wiring.quota_of(self._config), wiring.slurm_rules_of(self._config)
+            api = Api(core.service, core.resolve, quota, world, rules, time.time)
             limits = self._config.limits
             server = Server(api, circle, wiring.gate_limits_of(self._config), limits.request_size)
+            answer = metrics_answer(core.service.measures)
+            server.add_page("/metrics", answer)
             await server.start(sock)
             stack.push_async_callback(server.close)
+            await self._open_to_all(stack, [("/metrics", answer)])
+            await self._open_to_others(stack, api, server)
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload, core.service, api, server)
-            beside = [asyncio.create_task(self._notifier.live()), asyncio.create_task(self._tell(core.service))]
+            works = (self._notifier.live(), self._tell(core), watch_loop(core.service.meter))
+            beside = [asyncio.create_task(work) for work in works]
             self._notifier.ready("ready")
-            _LOG.info("ready", version=__version__, socket=self._config.daemon.socket, uid=os.geteuid())
+            log(Line.READY, version=__version__, socket=self._config.daemon.socket, uid=os.geteuid())
             try:
                 await self._until_the_end(core.service)
             finally:
@@ -90,6 +99,26 @@ class Daemon:
         stack.callback(listening.remove, path)
         return sock
 
+    async def _open_to_all(self, stack: AsyncExitStack, pages: Sequence[tuple[str, Answer]]) -> None:
+        """Answer on TCP too, if the configuration wants that. Where it cannot be, warming matters more."""
+        if not self._config.metrics.listen:
+            return
+        public = Public(parse_address(self._config.metrics.listen), pages)
+        try:
+            await public.start()
+        except FsxwarmError as error:
+            log(Line.NOTICE, message=f"no metrics on TCP: {error.message}; {error.hint}")
+            return
+        stack.push_async_callback(public.close)
+
+    async def _open_to_others(self, stack: AsyncExitStack, api: Api, server: Server) -> None:
+        """Take requests from other machines, if the configuration wants that."""
+        if self._config.remote.listen:
+            remote = wiring.remote_of(self._config, api, server, self._environ)
+            where = await remote.start(parse_address(self._config.remote.listen))
+            stack.push_async_callback(remote.close)
+            log(Line.NOTICE, message=f"requests from other machines are taken at {where}")
+
     async def _until_the_end(self, service: Service) -> None:
         stopped = asyncio.create_task(self._stop.wait())
         broken = asyncio.create_task(service.run())
@@ -101,7 +130,7 @@ class Daemon:
 
     async def _wind_up(self, service: Service) -> None:
         """Store what is under way and answer those who wait; then nothing may hold the process for long."""
-        _LOG.info("stopping")
+        log(Line.STOPPING)
         self._notifier.stopping()
         last = threading.Timer(_GONE_WITHIN, _leave)
         last.daemon = True
@@ -110,7 +139,7 @@ class Daemon:
             async with asyncio.timeout(_DRAINED_WITHIN):
                 await service.drain()
         except TimeoutError:
-            _LOG.warning("what is under way could not be stored in time: the next start walks again")
+            log(Line.NOT_STORED)
 
     # ---- the configuration anew --------------------------------------------------------------------------------
 
@@ -126,23 +155,29 @@ class Daemon:
             config = await asyncio.to_thread(configfile.load, self._environ, self._path)
             circle = await asyncio.to_thread(wiring.circle_of, config)
         except FsxwarmError as error:
-            _LOG.error("the configuration is bad: going on with the old one", error=str(error))
+            log(Line.CONFIGURATION_BAD, error=str(error))
             self._notifier.ready(f"going on with the old configuration: {error.message}")
             return
-        later = [name for name in ("daemon.socket", "daemon.state", "warming") if _differs(config, self._config, name)]
+        later = [
+            name
+            for name in ("daemon.socket", "daemon.state", "metrics", "remote", "warming")
+            if _differs(config, self._config, name)
+        ]
         await service.reconfigure(wiring.plan_of(config, service.plan.policy))
-        api.quota = wiring.quota_of(config)
+        api.quota, api.slurm.rules = wiring.quota_of(config), wiring.slurm_rules_of(config)
         server.gate.circle, server.gate.limits = circle, wiring.gate_limits_of(config)
         server.request_size = config.limits.request_size
+        set_up(config.daemon.log)
         self._config = config
-        _LOG.info("configuration read anew", **({"after_restart": ", ".join(later)} if later else {}))
+        log(Line.CONFIGURATION_READ, **({"after_restart": ", ".join(later)} if later else {}))
         self._notifier.ready("ready")
 
-    async def _tell(self, service: Service) -> None:
-        """Keep the line in `systemctl status` true."""
+    async def _tell(self, core: wiring.Core) -> None:
+        """Keep the line in `systemctl status` true, and note problems as they come and go."""
         while True:
             await asyncio.sleep(_TOLD_EVERY)
-            health = service.health()
+            health = core.service.health()
+            core.chronicle.problems(health.problems)
             jobs = ", ".join(f"{count:,} {phase}" for phase, count in sorted(health.jobs.items())) or "none"
             problem = f"; {health.problems[0]}" if health.problems else ""
             self._notifier.status(f"jobs: {jobs}{problem}")

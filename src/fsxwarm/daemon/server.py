@@ -12,15 +12,16 @@ from contextlib import aclosing
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
-import structlog
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from fsxwarm.daemon.access import Circle, Rule
 from fsxwarm.daemon.api import Api, Call
 from fsxwarm.daemon.gate import Gate, GateLimits, Visit, error_body
+from fsxwarm.daemon.logs import log
 from fsxwarm.daemon.openapi import document
 from fsxwarm.daemon.routes import ROUTES, Route
+from fsxwarm.daemon.vocabulary import Line
 from fsxwarm.errors import FsxwarmError, Kind
 
 _HEAD: Final = 64 << 10
@@ -30,9 +31,9 @@ _BACKLOG: Final = 1024
 _LINGER: Final = 2.0
 """Seconds in which what is left of a refused request is read and dropped, so that its sender gets to see the answer."""
 _OF_HTTP: Final = {413: Kind.TOO_LARGE, 404: Kind.USAGE}
-_LOG: Final = structlog.get_logger("fsxwarm.daemon")
-_PROTOCOL: Final = logging.getLogger("fsxwarm.daemon.http")
-_PROTOCOL.setLevel(logging.CRITICAL)  # what clients say wrong is answered, and is no matter for the log
+PROTOCOL: Final = logging.getLogger("fsxwarm.daemon.http")
+"""What aiohttp says of connections."""
+PROTOCOL.setLevel(logging.CRITICAL)  # what clients say wrong is answered, and is no matter for the log
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -46,17 +47,21 @@ class Server:
     def __init__(self, api: Api, circle: Circle, limits: GateLimits, request_size: int) -> None:
         self.request_size = request_size
         self._api = api
-        self._app = web.Application(middlewares=[_in_one_form], client_max_size=0)
+        self._app = web.Application(middlewares=[in_one_form], client_max_size=0)
         for route in ROUTES:
             self._app.router.add_route(route.method, route.path, self._handler(route))
         self._app.router.add_get("/v1/openapi.json", self._openapi)
         self._runner = web.AppRunner(
             self._app, handle_signals=False, access_log=None, handler_cancellation=True, auto_decompress=False,
-            logger=_PROTOCOL, keepalive_timeout=limits.patience,
+            logger=PROTOCOL, keepalive_timeout=limits.patience,
             max_line_size=_HEAD, lingering_time=_LINGER, shutdown_timeout=1.0,
         )  # fmt: skip
         self.gate = Gate(circle, limits, self._inner)
         self._servers: list[asyncio.Server] = []
+
+    def add_page(self, path: str, answer: Handler) -> None:
+        """Answer `GET path` with something else than JSON; before `start`."""
+        self._app.router.add_get(path, answer)
 
     async def start(self, sock: socket.socket) -> None:
         """Listen on a bound unix socket."""
@@ -79,8 +84,8 @@ class Server:
 
     def _handler(self, route: Route) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
-            visit = _visit(request)
-            query = _checked(route.query, parse_query(request.rel_url.raw_query_string))
+            visit = visit_of(request)
+            query = checked(route.query, parse_query(request.rel_url.raw_query_string))
             body = await self._body(route.body, request) if route.body is not None else None
             visit.heard()
             call = Call(visit.caller, query, body, request.match_info.get("id", ""))
@@ -104,15 +109,15 @@ class Server:
             data += chunk
             if len(data) > self.request_size:
                 raise too_large
-        return _checked_json(model, bytes(data))
+        return checked_json(model, bytes(data))
 
     async def _openapi(self, request: web.Request) -> web.StreamResponse:
-        _visit(request).heard()
+        visit_of(request).heard()
         return _json(document(), 200)
 
 
 @web.middleware
-async def _in_one_form(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def in_one_form(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Turn whatever is raised into an answer. The one supervisor of requests."""
     try:
         response = await handler(request)
@@ -123,13 +128,14 @@ async def _in_one_form(request: web.Request, handler: Handler) -> web.StreamResp
     except ConnectionError:
         raise  # the client has gone: there is nobody to answer
     except Exception as error:  # noqa: BLE001 - a bug in one request must not end the others
-        _LOG.exception("request failed", method=request.method, path=request.path, error=repr(error))
+        log(Line.REQUEST_FAILED, method=request.method, path=request.path, error=repr(error), exc_info=error)
         response = _refused(FsxwarmError(Kind.UNFORESEEN, "the daemon failed at this", hint="see its log"))
-    _visit(request).expect()
+    visit_of(request).expect()
     return response
 
 
-def _visit(request: web.Request) -> Visit:
+def visit_of(request: web.Request) -> Visit:
+    """The connection that a request came by. ConnectionResetError when it is gone."""
     transport = request.transport
     visit = transport.get_protocol() if transport is not None else None
     if not isinstance(visit, Visit):
@@ -152,14 +158,16 @@ def parse_query(text: str) -> dict[str, str]:
     return parameters
 
 
-def _checked(model: type[BaseModel], values: dict[str, str]) -> BaseModel:
+def checked(model: type[BaseModel], values: dict[str, str]) -> BaseModel:
+    """The parameters of a request, as a route takes them. FsxwarmError USAGE says what is wrong."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
         raise _wrong(error) from None
 
 
-def _checked_json(model: type[BaseModel], data: bytes) -> BaseModel:
+def checked_json(model: type[BaseModel], data: bytes) -> BaseModel:
+    """The body of a request, as a route takes it. FsxwarmError USAGE says what is wrong."""
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
@@ -176,17 +184,17 @@ def _wrong(error: ValidationError) -> FsxwarmError:
 
 def _json(answer: object, status: int) -> web.Response:
     if answer is None:
-        return web.Response(status=status, headers=_HEADERS)
+        return web.Response(status=status, headers=HEADERS)
     body = json.dumps(answer).encode() + b"\n"
-    return web.Response(body=body, status=status, content_type="application/json", headers=_HEADERS)
+    return web.Response(body=body, status=status, content_type="application/json", headers=HEADERS)
 
 
-_HEADERS: Final = {"Server": "fsxwarm", "Cache-Control": "no-store"}
+HEADERS: Final = {"Server": "fsxwarm", "Cache-Control": "no-store"}
 
 
 def _refused(error: FsxwarmError) -> web.Response:
     body = error_body(error) + b"\n"
-    response = web.Response(body=body, status=error.http, content_type="application/json", headers=_HEADERS)
+    response = web.Response(body=body, status=error.http, content_type="application/json", headers=HEADERS)
     if error.kind in {Kind.TOO_LARGE, Kind.RESTARTING}:
         response.force_close()  # what is left of the request is not read
     return response
@@ -196,7 +204,7 @@ def _refused_by_http(error: web.HTTPException) -> web.Response:
     """What the router refuses: there is no such route, or not with this method."""
     kind = _OF_HTTP.get(error.status, Kind.USAGE)
     body = error_body(FsxwarmError(kind, (error.reason or "").lower(), hint="see /v1/openapi.json")) + b"\n"
-    headers = dict(_HEADERS)
+    headers = dict(HEADERS)
     if isinstance(error, web.HTTPMethodNotAllowed):
         headers["Allow"] = ", ".join(sorted(error.allowed_methods))
     return web.Response(body=body, status=error.status, content_type="application/json", headers=headers)
@@ -204,7 +212,7 @@ def _refused_by_http(error: web.HTTPException) -> web.Response:
 
 async def _stream(request: web.Request, items: AsyncIterator[object]) -> web.StreamResponse:
     """Answer with one JSON object a line, as they come, until there are no more or the client hangs up."""
-    response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "application/x-ndjson"})
+    response = web.StreamResponse(headers={**HEADERS, "Content-Type": "application/x-ndjson"})
     await response.prepare(request)
     async with aclosing(cast("Any", items)) as lines:
         async for line in lines:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Final
-
-import structlog
 
 from fsxwarm.app import open_app
 from fsxwarm.configfile import Config
 from fsxwarm.daemon.access import Circle
-from fsxwarm.daemon.api import Quota
+from fsxwarm.daemon.api import Api, Quota
+from fsxwarm.daemon.chronicle import Chronicle
 from fsxwarm.daemon.gate import GateLimits
+from fsxwarm.daemon.logs import log
+from fsxwarm.daemon.munge import Munge
+from fsxwarm.daemon.people import uids_of
+from fsxwarm.daemon.remote import Remote
+from fsxwarm.daemon.server import Server
+from fsxwarm.daemon.slurm import SlurmRules
+from fsxwarm.daemon.vocabulary import Line
+from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.archive import Archive
 from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import KeepWarm, Marks, ServicePlan
 from fsxwarm.engine.service import Service
+from fsxwarm.engine.surroundings import Surroundings
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre.access import LustreAccess
 from fsxwarm.model.entry import Trouble
@@ -29,8 +37,6 @@ from fsxwarm.model.policy import Policy
 from fsxwarm.ports.tree import Place
 from fsxwarm.store.sqlite import SqliteStore
 
-_LOG: Final = structlog.get_logger("fsxwarm.daemon")
-
 
 @dataclass(frozen=True, slots=True)
 class Core:
@@ -38,6 +44,9 @@ class Core:
 
     service: Service
     access: LustreAccess
+    chronicle: Chronicle
+    addresses: Callable[[], Addresses]
+    """What S3 addresses mean on this machine, asked anew each time it is called."""
 
     async def resolve(self, path: bytes, identity: Identity) -> Place | Trouble:
         """What a path is, with somebody's rights."""
@@ -48,19 +57,27 @@ class Core:
 async def open_core(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Core]:
     """Open the store, the adapters and the service; close them in the other order."""
     _make_state(config.daemon.state)
-    async with open_app(config.warming, _LOG.warning) as app:
+    async with open_app(config.warming, _notice) as app:
         access = LustreAccess(app.tree, app.hsm, config.warming, environ)
         store = await SqliteStore.open(str(Path(config.daemon.state) / "jobs.sqlite"))
         try:
             policy = await app.policy()
             plan = plan_of(config, policy)
-            archive = Archive(app.new_atlas, app.aws.log, _LOG.warning)
+            chronicle = Chronicle(log, time.monotonic)
+            archive = Archive(app.new_atlas, app.aws.log, _notice)
             means = Means(app.tree, app.hsm, access, store, archive, time.time)
-            async with Service(means, plan) as service:
-                yield Core(service, access)
+            around = Surroundings(app.lustre_mounts, lambda: archive.atlas, app.aws.tally)
+            service = Service(means, plan, hears=chronicle.hear, around=around)
+            chronicle.view = service.job
+            async with service:
+                yield Core(service, access, chronicle, app.new_atlas)
         finally:
             await store.close()
             await access.close()
+
+
+def _notice(message: str) -> None:
+    log(Line.NOTICE, message=message)
 
 
 def plan_of(config: Config, policy: Policy) -> ServicePlan:
@@ -81,7 +98,25 @@ def plan_of(config: Config, policy: Policy) -> ServicePlan:
 
 def circle_of(config: Config) -> Circle:
     """Whom the daemon serves."""
-    return Circle.of(config.daemon.group, config.daemon.admin_group)
+    return Circle.of(config.daemon.group, config.daemon.admin_group, uids_of(config.slurm.act_for_others))
+
+
+def slurm_rules_of(config: Config) -> SlurmRules:
+    """How Slurm's jobs are taken on."""
+    slurm = config.slurm
+    return SlurmRules(uids_of(slurm.act_for_others), slurm.lease, slurm.fresh)
+
+
+def remote_of(config: Config, api: Api, server: Server, environ: Mapping[str, str]) -> Remote:
+    """What takes requests from other machines. FsxwarmError USAGE unless we are root: nobody else may read them."""
+    if os.geteuid() != 0:
+        raise FsxwarmError(
+            Kind.USAGE, "only root's daemon takes requests from other machines", hint="unset remote.listen"
+        )
+    networks = [ip_network(one) for one in config.remote.networks]
+    munge = Munge(config.remote.munge_socket, environ)
+    circle, limits = lambda: server.gate.circle, gate_limits_of(config)
+    return Remote(api, circle, limits, networks, munge, time.time, config.limits.request_size)
 
 
 def quota_of(config: Config) -> Quota:

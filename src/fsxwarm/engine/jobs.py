@@ -49,8 +49,10 @@ _GONE: Final = (2, 20)
 class Tell(Protocol):
     """Tells those who watch."""
 
-    def __call__(self, kind: str, job: str = "", data: dict[str, object] | None = None) -> None:
-        """Something has happened."""
+    def __call__(
+        self, kind: str, job: str = "", data: dict[str, object] | None = None, *, quietly: bool = False
+    ) -> None:
+        """Something has happened. `quietly`: it is for the record, and no news."""
         ...
 
 
@@ -331,6 +333,7 @@ class Jobs:
     def settled(self, finish: Finish, walks: Sequence[Walk]) -> None:
         """See `shared.Hears`."""
         self._journal.count(f"{finish.outcome.value}_files")
+        self._record(finish, walks)
         if finish.outcome is Outcome.RESTORED:
             self._journal.count("restored_bytes", finish.entry.size)
             self._journal.restored(finish.entry.ino)
@@ -342,12 +345,31 @@ class Jobs:
             for walk in walks:
                 self._keep(walk, failure)
 
+    def _record(self, finish: Finish, walks: Sequence[Walk]) -> None:
+        data: dict[str, object] = {"path": finish.entry.path, "size": finish.entry.size}
+        if finish.reason is not None:
+            data["reason"] = finish.reason.value
+        if finish.attempts:
+            data["attempts"] = finish.attempts
+        if finish.took is not None:
+            data["seconds"] = round(finish.took, 1)
+        if finish.errno:
+            data["errno"] = finish.errno
+        if finish.detail:
+            data["detail"] = finish.detail
+        for walk in walks:
+            for job_id in walk.jobs:
+                self._tell(f"file_{finish.outcome.value}", job_id, data, quietly=True)
+
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """See `shared.Hears`."""
         code = trouble.errno
         reason = Reason.UNREADABLE if code in _DENIED else Reason.GONE if code in _GONE else Reason.IO_ERROR
         detail = trouble.text or os.strerror(code)
         self._keep(walk, Failure(0, self._wall(), trouble.path, "unreadable", reason.value, code, detail=detail))
+        data: dict[str, object] = {"path": trouble.path, "reason": reason.value, "errno": code, "detail": detail}
+        for job_id in walk.jobs:
+            self._tell("file_unreadable", job_id, data, quietly=True)
 
     def _keep(self, walk: Walk, failure: Failure) -> None:
         walk.failures += 1
@@ -356,9 +378,14 @@ class Jobs:
 
     def said(self, say: Say) -> None:
         """See `shared.Hears`."""
-        data: dict[str, object] = {"files": len(say.files), "seconds": say.seconds}
+        data: dict[str, object] = {"seconds": round(say.seconds, 1)} if say.seconds else {}
+        if len(say.files) > 1:
+            data["files"] = len(say.files)
         if say.files:
             data["path"] = say.files[0].path
+            for job_id in self.warming.wanted_by(say.files[0].key) or [""]:
+                self._tell(say.word.value, job_id, data)
+            return
         self._tell(say.word.value, data=data)
 
     def turned(self) -> None:

@@ -45,10 +45,14 @@ _WATCH_EVERY: Final = 30.0
 _ASK_AWS_EVERY: Final = 900.0
 
 
+def _nobody(_event: Event) -> None:
+    """Whom nothing is told."""
+
+
 class Service:
     """Jobs, leases and all that runs by itself; an async context manager: entering it takes up unfinished jobs.
 
-    `around` looks at what metrics tell beside what is done.
+    `hears` is told of all that happens, file by file; `around` looks at what metrics tell beside what is done.
     Everything runs on one event loop; no method blocks it. Errors are FsxwarmError: NO_SUCH_JOB for an unknown id,
     RESTARTING from `drain` on, USAGE for a bad wish. Who may call what is the caller's business.
     """
@@ -58,6 +62,7 @@ class Service:
         means: Means,
         plan: ServicePlan,
         *,
+        hears: Callable[[Event], None] = _nobody,
         around: Surroundings | None = None,
     ) -> None:
         self.meter = Meter()
@@ -69,6 +74,7 @@ class Service:
         self._wall = wall = means.wall
         self._around = around or Surroundings()
         self.plan = plan
+        self._hears = hears
         self._started = wall()
         self._draining = False
         self._background: list[asyncio.Task[None]] = []
@@ -330,5 +336,8 @@ class Service:
                 "free": room.after, "wanted": room.wanted}  # fmt: skip
         self._tell(name if room.reached else "room_short", data=data)
 
-    def _tell(self, kind: str, job: str = "", data: dict[str, object] | None = None) -> None:
-        self._news.tell(Event(self._wall(), kind, job, data or {}))
+    def _tell(self, kind: str, job: str = "", data: dict[str, object] | None = None, *, quietly: bool = False) -> None:
+        event = Event(self._wall(), kind, job, data or {})
+        self._hears(event)
+        if not quietly:
+            self._news.tell(event)

@@ -14,7 +14,7 @@ from fsxwarm.engine.plan import ServicePlan
 from fsxwarm.engine.space import Measure, measure_mount
 from fsxwarm.engine.walks import Walk, Wanted, next_to_feed, next_to_walk, select
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.model.entry import Trouble
+from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.job import Count, Job
 from fsxwarm.model.messages import Finish, Ranked, Room, Say, Stop, Tick, Word
 from fsxwarm.model.meter import Meter
@@ -134,6 +134,11 @@ class SharedWarming:
     def machine(self) -> Warming:
         """The state machine, to look at."""
         return self._driver.machine
+
+    def wanted_by(self, key: Key) -> list[str]:
+        """The jobs that want a file that has not settled."""
+        walks = [self.walks.get(number) for number in self.machine.wanted_by(key)]
+        return [job for walk in walks if walk is not None for job in walk.jobs]
 
     @property
     def requests_sent(self) -> int:
