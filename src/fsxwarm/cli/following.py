@@ -22,18 +22,29 @@ _PATIENCE: Final = 120.0
 
 
 def follow(
-    client: Client, job: wire.Job, mode: Mode, *, until_ready: bool = False, told: str = ""
+    client: Client,
+    job: wire.Job,
+    mode: Mode,
+    *,
+    until_ready: bool = False,
+    told: str = "",
+    until: float | None = None,
 ) -> tuple[wire.Job, Exit]:
     """Wait until a job has ended (or is ready), showing how far it is; the job then, and the exit status.
 
-    `told` is said first. Ctrl-C lets go of it: it goes on, and the line printed says how to come back to it.
+    `told` is said first. At `until`, on the monotonic clock, the status is DEADLINE. Ctrl-C lets go of it: it goes
+    on, and the line printed says how to come back to it.
     """
     screen = _Screen(mode)
     try:
         if told:
             complain(told)
         while not (job["final"] or (until_ready and job["ready"])):
-            job = _waited(client, job["id"], screen.every)
+            left = screen.every if until is None else min(screen.every, until - time.monotonic())
+            if left <= 0:
+                screen.clear()
+                return job, Exit.DEADLINE
+            job = _waited(client, job["id"], left)
             screen.show(job)
     except KeyboardInterrupt:
         screen.clear()

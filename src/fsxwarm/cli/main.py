@@ -24,6 +24,7 @@ from fsxwarm.cli.release import release
 from fsxwarm.cli.report import report
 from fsxwarm.cli.sim import sim
 from fsxwarm.cli.status import status
+from fsxwarm.cli.wait import wait
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
 app = typer.Typer(
@@ -57,6 +58,7 @@ def _root(
 app.command()(preload)
 app.command()(plan)
 app.command()(status)
+app.command()(wait)
 app.command()(release)
 app.command()(pin)
 app.command()(unpin)

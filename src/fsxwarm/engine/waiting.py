@@ -58,6 +58,8 @@ class Waiting:
         """All files of the selection."""
         self.wanted = 0
         """Bytes of the share that is waited for; 0 until the walk has ended."""
+        self.walked = False
+        """Whether all files have been found, so that `left` says something."""
         self.vanished = 0
         self.troubles = Troubles()
         """Folders that could not be read: nobody knows whether what is in them is resident."""
@@ -70,6 +72,7 @@ class Waiting:
     async def run(self) -> None:
         """Return once the share is resident. Raises what resolving the selection raises, and HUNG."""
         await self._walk()
+        self.walked = True
         now = asyncio.get_running_loop().time
         pause, moved, told = _SOONEST, now(), _DOUBT
         await self._round()
