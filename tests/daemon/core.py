@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fsxwarm.daemon.api import usable
+from fsxwarm.engine.overview import Overview, Slow
 from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -27,6 +28,7 @@ class PaperCore:
         self.promises: dict[str, Lease] = {}
         self.misses: dict[str, list[Failure]] = {}
         self.problems: tuple[str, ...] = ()
+        self.glance = Overview(at=2000.0)
         self.asked: list[tuple[bytes, Identity]] = []
         self._changed = asyncio.Condition()
         self._listeners: set[asyncio.Queue[Event | None]] = set()
@@ -113,6 +115,12 @@ class PaperCore:
 
     def health(self) -> Health:
         return Health(problems=self.problems, draining=self.draining, started=5.0, free={b"/fsx": (10, 100)})
+
+    def overview(self, *, owner: int | None = None) -> Overview:
+        return replace(self.glance, slowest=[one for one in self.glance.slowest if self._sees(one, owner)])
+
+    def _sees(self, slow: Slow, owner: int | None) -> bool:
+        return owner is None or any(self.all[job].owner == owner for job in slow.jobs)
 
     async def events(self) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()

@@ -111,6 +111,10 @@ class Client:
         """How the daemon fares."""
         return cast("wire.Health", self._call("GET", "health"))
 
+    def overview(self) -> wire.Overview:
+        """The whole at a glance."""
+        return cast("wire.Overview", self._call("GET", "overview"))
+
     def events(self) -> Iterator[wire.Event]:
         """What happens from now on, until the daemon stops or the iterator is closed."""
         connection = self._connect(None)

@@ -211,6 +211,35 @@ class Space(Name):
     total: int
 
 
+class Room(Space):
+    """Room on a file system, and the free space at which more is made (`low`) and up to which (`high`); 0: none is."""
+
+    low: int
+    high: int
+    dry_run: bool
+
+
+class Slow(Name):
+    """A file that has been at FSx for long: `moved` bytes so far, None where that is not known."""
+
+    size: int
+    jobs: list[str]
+    phase: str
+    seconds: float
+    moved: int | None
+    attempts: int
+
+
+class Sample(TypedDict):
+    """One moment of the last hour; `restored_*` count over the daemon's life."""
+
+    at: float
+    window: int
+    in_flight: int
+    restored_files: int
+    restored_bytes: int
+
+
 class Health(TypedDict):
     """How the daemon fares. `problems` and `inventory` may name paths: they are there for administrators only."""
 
@@ -306,3 +335,15 @@ def exact(named: str | Exact | Name) -> bytes:
         return base64.b64decode(named["path_b64"], validate=True)
     except binascii.Error:
         raise ValueError("path_b64 is no base64") from None
+
+
+class Overview(TypedDict):
+    """The whole at a glance: the caller's jobs (those that have not ended first), everybody's window and space."""
+
+    at: float
+    limit: str
+    health: Health
+    jobs: list[Job]
+    slowest: list[Slow]
+    rooms: list[Room]
+    past: list[Sample]

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
 from fsxwarm.daemon.slurm import SlurmBegin, SlurmDesk, SlurmEnd, SlurmRules, World
+from fsxwarm.engine.overview import Overview
 from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.errors import FsxwarmError, Kind
@@ -23,6 +24,9 @@ from fsxwarm.model.lease import Lease, LeaseRequest
 from fsxwarm.ports.tree import Place
 
 T = TypeVar("T")
+_GOING: Final = 100
+_ENDED: Final = 20
+"""Jobs of an overview that go on, and that have ended."""
 
 
 class Service(Protocol):
@@ -41,6 +45,7 @@ class Service(Protocol):
     def leases(self, *, owner: int | None = None) -> list[Lease]: ...  # noqa: D102 - the same
     async def coverage(self, path: bytes, identity: model.Identity, /) -> Status: ...  # noqa: D102 - the same
     def health(self) -> Health: ...  # noqa: D102 - the same
+    def overview(self, *, owner: int | None = None) -> Overview: ...  # noqa: D102 - the same
     def events(self) -> AsyncIterator[model.Event]: ...  # noqa: D102 - the same
 
 
@@ -197,6 +202,20 @@ class Api:
     async def health(self, call: Call) -> wire.Health:
         """How the daemon fares."""
         return views.health(self._service.health(), admin=call.caller.admin)
+
+    async def overview(self, call: Call) -> wire.Overview:
+        """The whole at a glance: the caller's jobs, everybody's window and space, the last hour."""
+        return self.seen_by(call.caller)
+
+    def seen_by(self, caller: Caller) -> wire.Overview:
+        """What somebody may see of it."""
+        owner = None if caller.admin else caller.uid
+        views_ = self._service.jobs(owner=owner)
+        going = [view for view in views_ if not view.job.phase.final][:_GOING]
+        ended = [view for view in views_ if view.job.phase.final][:_ENDED]
+        return views.overview(
+            self._service.overview(owner=owner), [*going, *ended], self._service.health(), admin=caller.admin
+        )
 
     async def events(self, call: Call) -> AsyncIterator[wire.Event]:
         """What happens from now on, one JSON object a line: the caller's own jobs, all for an administrator."""

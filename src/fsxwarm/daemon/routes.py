@@ -57,5 +57,6 @@ ROUTES: Final = (
     Route("POST", "/v1/slurm/end", Rule.MEMBER, Api.slurm_end, wire.SlurmEnded, body=SlurmEnd),
     Route("GET", "/v1/coverage", Rule.MEMBER, Api.coverage, wire.Coverage, query=requests.CoverageQuery),
     Route("GET", "/v1/health", Rule.MEMBER, Api.health, wire.Health),
+    Route("GET", "/v1/overview", Rule.MEMBER, Api.overview, wire.Overview),
     Route("GET", "/v1/events", Rule.MEMBER, Api.events, wire.Event, stream=True),
 )  # fmt: skip

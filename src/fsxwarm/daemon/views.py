@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, cast
 
 from fsxwarm import __version__
 from fsxwarm.client import wire
+from fsxwarm.engine.overview import Overview
 from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
 from fsxwarm.model.job import Counters, Failure, JobView
@@ -113,6 +114,34 @@ def health(some: Health, *, admin: bool) -> wire.Health:
         answer["problems"] = list(some.problems)
         answer["inventory"] = [{**wire.name(path), **_plain(what)} for path, what in some.inventory.items()]
     return answer
+
+
+def overview(some: Overview, jobs: Sequence[JobView], fares: Health, *, admin: bool) -> wire.Overview:
+    """The whole at a glance."""
+    return {
+        "at": some.at,
+        "limit": some.limit,
+        "health": health(fares, admin=admin),
+        "jobs": [job(view) for view in jobs],
+        "slowest": [
+            {
+                **wire.name(one.path),
+                "size": one.size,
+                "jobs": list(one.jobs),
+                "phase": one.phase,
+                "seconds": one.seconds,
+                "moved": one.moved if 0 <= one.moved <= one.size else None,
+                "attempts": one.attempts,
+            }
+            for one in some.slowest
+        ],
+        "rooms": [
+            {**wire.name(one.mount), "free": one.free, "total": one.total, "low": one.low, "high": one.high,
+             "dry_run": one.dry_run}
+            for one in some.rooms
+        ],
+        "past": [cast("wire.Sample", one._asdict()) for one in some.past],
+    }  # fmt: skip
 
 
 def event(at: float, kind: str, job: str, data: Mapping[str, object]) -> wire.Event:

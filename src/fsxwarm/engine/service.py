@@ -18,6 +18,7 @@ from fsxwarm.engine.keeper import Keeper
 from fsxwarm.engine.leases import Leases
 from fsxwarm.engine.make_room import Room
 from fsxwarm.engine.means import Means
+from fsxwarm.engine.overview import EVERY, Overview, Past, limit_of, rooms, slowest
 from fsxwarm.engine.periodic import Periodic
 from fsxwarm.engine.plan import Health, KeepWarm, LaneHealth, Marks, ServicePlan
 from fsxwarm.engine.protection import Protection, Restored
@@ -80,6 +81,7 @@ class Service:
         self._background: list[asyncio.Task[None]] = []
         self._news = News()
         self._waiters = Waiters()
+        self._past = Past()
 
     async def __aenter__(self) -> Self:
         """Load the store and go on with every unfinished job."""
@@ -228,6 +230,18 @@ class Service:
             inventory=self._inventory.numbers(),
         )
 
+    def overview(self, *, owner: int | None = None) -> Overview:
+        """The whole at a glance, with the files of one owner's jobs, or everybody's."""
+        now, jobs = asyncio.get_running_loop().time(), {view.job.id for view in self._jobs.views(owner)}
+        spaces = {self._warming.mounts[dev]: measure.space for dev, measure in self._warming.room.items()}
+        return Overview(
+            self._wall(),
+            limit_of(self._warming),
+            slowest(self._warming, jobs, now),
+            rooms({**spaces, **self._around.spaces}, self.plan.make_room),
+            tuple(self._past.samples),
+        )
+
     def measures(self) -> Measures:
         """All that metrics tell, now."""
         errands = self.periodic.errands.values()
@@ -289,9 +303,14 @@ class Service:
         periodic.add("expiring", _EXPIRE_EVERY, self._expire)
         periodic.add("watching free space", _WATCH_EVERY, lambda: self._around.measure(self._hsm))
         periodic.add("asking AWS", _ASK_AWS_EVERY, self._around.ask_aws)
+        periodic.add("noting the past", EVERY, self._note)
+        periodic.hurry("noting the past")
         periodic.hurry("watching free space")
         periodic.hurry("asking AWS")
         return periodic
+
+    async def _note(self) -> None:
+        self._past.note(self._warming, self._journal.totals, self._wall())
 
     async def _flush(self) -> None:
         self._jobs.note_all()

@@ -7,7 +7,8 @@ every file settles exactly once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from math import inf
 
 from fsxwarm.model.asking import Asking
@@ -98,6 +99,12 @@ class Warming:
         """Files and bytes that one job wants and that are, or may be, on their way at FSx for it."""
         sizes = [file.entry.size for file in self._book.files.values() if job in file.wanted_by and file.at_fsx]
         return len(sizes), sum(sizes)
+
+    def on_their_way(self, jobs: AbstractSet[int]) -> Iterator[File]:
+        """Files that these jobs want and that are at FSx, whoever asked for them; to look at, not to touch."""
+        for file in self._book.files.values():
+            if file.asked and (file.at_fsx or file.phase is Phase.WATCHED) and not jobs.isdisjoint(file.wanted_by):
+                yield file
 
     def wanted_by(self, key: Key) -> frozenset[int]:
         """The jobs that want a file that has not settled."""

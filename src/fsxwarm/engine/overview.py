@@ -1,0 +1,117 @@
+"""The whole at a glance, and how it went over the last hour: what `fsxwarm top` and the page show."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from typing import Final, NamedTuple
+
+from fsxwarm.engine.plan import Marks
+from fsxwarm.engine.shared import SharedWarming
+from fsxwarm.ports.hsm import Space
+
+EVERY: Final = 10.0
+"""Seconds between two samples."""
+_KEPT: Final = 361
+"""Samples: an hour of them."""
+_SLOWEST: Final = 20
+
+
+class Sample(NamedTuple):
+    """One moment: files in flight, how many might have been, and what had been restored up to then (bytes, files)."""
+
+    at: float
+    window: int
+    in_flight: int
+    restored_files: int
+    restored_bytes: int
+
+
+class Slow(NamedTuple):
+    """A file that has been at FSx for long. `moved` bytes as far as they are known, else -1; `phase` is the machine's.
+
+    `jobs` want it.
+    """
+
+    path: bytes
+    size: int
+    jobs: tuple[str, ...]
+    phase: str
+    seconds: float
+    moved: int
+    attempts: int
+
+
+class Room(NamedTuple):
+    """Space on a file system, in bytes; below `low` free, files are released until `high` is (0, 0: they are not)."""
+
+    mount: bytes
+    free: int
+    total: int
+    low: int
+    high: int
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """At a glance. `limit` is what binds: files/s, bytes/s, or unknown."""
+
+    at: float = 0.0
+    limit: str = "unknown"
+    slowest: Sequence[Slow] = ()
+    rooms: Sequence[Room] = ()
+    past: Sequence[Sample] = field(default=())
+
+
+class Past:
+    """Samples of the last hour."""
+
+    def __init__(self) -> None:
+        self.samples: deque[Sample] = deque(maxlen=_KEPT)
+
+    def note(self, warming: SharedWarming, totals: Mapping[str, int], at: float) -> None:
+        """Take a sample."""
+        lanes = warming.machine.lanes.values()
+        window, in_flight = sum(lane.window.size for lane in lanes), sum(lane.at_fsx for lane in lanes)
+        self.samples.append(
+            Sample(at, window, in_flight, totals.get("restored_files", 0), totals.get("restored_bytes", 0))
+        )
+
+
+def limit_of(warming: SharedWarming) -> str:
+    """What most metadata targets say that know it."""
+    known = Counter(lane.window.limit for lane in warming.machine.lanes.values())
+    del known["unknown"]
+    return known.most_common(1)[0][0] if known else "unknown"
+
+
+def slowest(warming: SharedWarming, jobs: Collection[str], now: float, most: int = _SLOWEST) -> list[Slow]:
+    """The files that these jobs have had at FSx for longest; `now` on the machine's clock."""
+    numbers = {number for number, walk in warming.walks.items() if not walk.jobs.keys().isdisjoint(jobs)}
+    files = nsmallest(most, warming.machine.on_their_way(numbers), key=lambda file: file.asked)
+    return [
+        Slow(
+            file.entry.path,
+            file.entry.size,
+            tuple(job for job in warming.wanted_by(file.key) if job in jobs),
+            file.phase.value,
+            max(0.0, now - file.asked),
+            file.moved,
+            file.attempts,
+        )
+        for file in files
+    ]
+
+
+def rooms(spaces: Mapping[bytes, Space], marks: Sequence[Marks]) -> list[Room]:
+    """Space with the marks at which room is made."""
+    by_mount = {one.mount: one for one in marks}
+    found = []
+    for mount, space in sorted(spaces.items()):
+        one = by_mount.get(mount)
+        low, high = (one.low.of(space.total), one.high.of(space.total)) if one is not None else (0, 0)
+        found.append(Room(mount, space.free, space.total, low, high, one is not None and one.dry_run))
+    return found
