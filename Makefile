@@ -49,5 +49,6 @@ bench: setup ## Measure: processes, memory, speed, time against the lower bound
 bench-window: setup ## Measure the adaptive window against the best fixed one
 	$(BIN)/python tests/bench/window.py
 
-demo: setup ## Show it on a simulated FSx, beside the usual one-liner
+demo: setup ## Show it on a simulated FSx, beside the usual one-liner, and what a training gains
 	$(BIN)/python -m fsxwarm.sim.demo
+	$(BIN)/python tests/bench/epochs.py
