@@ -18,8 +18,8 @@ ShardOption = Annotated[
         "--shard",
         metavar="I/N",
         help="Take only one of N equal parts of the files, as 3/16, so that N machines share them out. `auto` finds"
-        " I and N in a task of srun or of a job array; auto/N only I, in a Kubernetes indexed job. Windows are divided"
-        " by N, and the name of the report gets the shard.",
+        " I and N in a task of srun or of a job array; auto/N only I, in an indexed job of Kubernetes. The windows of a"
+        " preload are divided by N, and the name of its report gets the shard.",
         show_default=False,
     ),
 ]

@@ -13,6 +13,7 @@ from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
+from fsxwarm.cli.shards import ShardOption, this_shard
 from fsxwarm.cli.status_view import show, status_document
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.status import Status, Survey
@@ -29,6 +30,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
     braces: Braces = False,
     include: Include = None,
     exclude: Exclude = None,
+    shard: ShardOption = None,
     by_folder: Annotated[
         int | None,
         typer.Option(
@@ -59,6 +61,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
 
     Most files are judged by a stat alone, so this is quick and never starts a restore.
     """
+    part = this_shard(shard)
 
     async def work(app: App) -> Exit:
         selection = select(
@@ -70,6 +73,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             exclude=exclude,
             braces=braces,
             addresses=app.addresses,
+            shard=part,
             whole=flags or (by_folder is not None and files_from is not None),
         )
         survey = Survey(app.hsm, selection, depth=by_folder, flags=flags)
@@ -90,6 +94,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         here={
             "--by-folder": by_folder is not None,
             "--flags": flags,
+            "--shard": part is not None,
             "a list": files_from is not None or nul,
             "a choice of files": bool(include or exclude or braces),
             "more or less than one PATH": several or is_uri((paths or [""])[0]),
