@@ -24,6 +24,7 @@ from fsxwarm.cli.release import release
 from fsxwarm.cli.report import report
 from fsxwarm.cli.sim import sim
 from fsxwarm.cli.status import status
+from fsxwarm.cli.top import top
 from fsxwarm.cli.wait import wait
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
@@ -67,6 +68,7 @@ app.command()(doctor)
 app.command()(daemon)
 app.add_typer(config, name="config")
 app.add_typer(jobs, name="jobs")
+app.command()(top)
 app.add_typer(report, name="report")
 app.command()(sim)
 

@@ -30,7 +30,7 @@ def bar(share: float, style: str, *, width: int = _BAR) -> Text:
     cells = round(share * width)
     if 0 < share < 1:
         cells = min(max(cells, 1), width - 1)
-    full, empty = (_FULL, _EMPTY) if _draws_blocks() else (_PLAIN_FULL, _PLAIN_EMPTY)
+    full, empty = (_FULL, _EMPTY) if draws_blocks() else (_PLAIN_FULL, _PLAIN_EMPTY)
     return Text.assemble((full * cells, style), (empty * (width - cells), "dim"))
 
 
@@ -90,5 +90,6 @@ def why(trouble: Trouble) -> str:
     return safe(trouble.text) if trouble.text else os.strerror(trouble.errno)
 
 
-def _draws_blocks() -> bool:
+def draws_blocks() -> bool:
+    """Whether standard output can show more than ASCII."""
     return (sys.stdout.encoding or "").lower().startswith("utf")

@@ -1,0 +1,102 @@
+"""What an overview says to people, in `fsxwarm top` and on the page: rates, shares, why files are not resident."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from fsxwarm.client import wire
+from fsxwarm.model.outcome import MEANINGS, Reason
+
+_OVER: Final = 30.0
+"""Seconds that the present rate looks back."""
+_SETTLED: Final = (
+    "resident", "restored", "released", "already", "left", "failed", "blocked", "vanished", "cancelled",
+)  # fmt: skip
+
+
+class Point(NamedTuple):
+    """A stretch of the last hour, by its end: files and bytes restored a second, files in flight, and the window."""
+
+    at: float
+    files: float
+    bytes: float
+    in_flight: int
+    window: int
+
+
+class Miss(NamedTuple):
+    """Why so many files are not resident, and what to do about it."""
+
+    reason: str
+    files: int
+    what: str
+    todo: str
+
+
+def settled(job: wire.Job) -> wire.Count:
+    """Files and bytes of a job that will not change any more."""
+    counts: list[wire.Count] = [job["counters"][name] for name in _SETTLED]
+    return {"files": sum(one["files"] for one in counts), "bytes": sum(one["bytes"] for one in counts)}
+
+
+def share(job: wire.Job) -> float | None:
+    """How much of a job has settled, by bytes, between 0 and 1; None where nothing is known yet."""
+    found, done = job["counters"]["found"], settled(job)
+    if found["bytes"]:
+        return min(1.0, done["bytes"] / found["bytes"])
+    if found["files"]:
+        return min(1.0, done["files"] / found["files"])
+    return 1.0 if job["final"] or job["counters"]["scanned"] else None
+
+
+def rate(overview: wire.Overview) -> tuple[float, float]:
+    """Files and bytes that became resident a second, over the last half minute."""
+    now, totals = overview["at"], overview["health"]["totals"]
+    before = next((one for one in reversed(overview["past"]) if now - one["at"] >= _OVER), None)
+    before = before or next(iter(overview["past"]), None)
+    if before is None or now - before["at"] < 1.0:
+        return 0.0, 0.0
+    span = now - before["at"]
+    files = totals.get("restored_files", 0) - before["restored_files"]
+    size = totals.get("restored_bytes", 0) - before["restored_bytes"]
+    return max(0.0, files / span), max(0.0, size / span)
+
+
+def points(past: Sequence[wire.Sample]) -> list[Point]:
+    """The last hour, stretch by stretch."""
+    found = []
+    for before, after in itertools.pairwise(past):
+        span = after["at"] - before["at"]
+        if span > 0:
+            files = max(0, after["restored_files"] - before["restored_files"]) / span
+            size = max(0, after["restored_bytes"] - before["restored_bytes"]) / span
+            found.append(Point(after["at"], files, size, after["in_flight"], after["window"]))
+    return found
+
+
+def misses(jobs: Iterable[wire.Job]) -> list[Miss]:
+    """Why files of these jobs are not resident, the commonest reason first."""
+    counts: Counter[str] = Counter()
+    for job in jobs:
+        counts.update(job["counters"]["reasons"])
+    return [Miss(reason, files, *meaning(reason)) for reason, files in counts.most_common()]
+
+
+def meaning(reason: str) -> tuple[str, str]:
+    """A reason in words, and what to do about it."""
+    known = MEANINGS[Reason(reason)] if reason in set(Reason) else None
+    return (known.what, known.todo) if known else (reason.replace("_", " "), "")
+
+
+def what(job: wire.Job) -> str:
+    """What a job is about, in a few words."""
+    if job["label"]:
+        return job["label"]
+    names = ", ".join(name["path"] for name in job["paths"][:2])
+    more = len(job["paths"]) - 2
+    if more > 0:
+        names += f" and {more} more"
+    return names or f"{job['listed']:,} listed files"
