@@ -18,17 +18,23 @@ _HIDDEN: Final = "(hidden)"
 
 _NUMBERS: Final[dict[Level, int]] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
+_GATE: Final = logging.getLogger("fsxwarm.daemon.gate")
+"""Knows the level that lines are written from."""
+
 Fields = MutableMapping[str, Any]
 
 
 def log(line: Line, **fields: object) -> None:
     """Write a line at its own level."""
-    structlog.get_logger("fsxwarm").log(_NUMBERS[LINES[line].level], line.value, **fields)
+    number = _NUMBERS[LINES[line].level]
+    if _GATE.isEnabledFor(number):  # each file has a line at debug, and structlog makes a logger before it drops one
+        structlog.get_logger("fsxwarm").log(number, line.value, **fields)
 
 
 def set_up(level: Level = "info", stream: TextIO = sys.stderr) -> None:
     """Log to `stream` from this level on, warnings of libraries included."""
     people = stream.isatty()
+    _GATE.setLevel(_NUMBERS[level])
     processors: list[Any] = [
         structlog.processors.add_log_level,
         structlog.processors.format_exc_info,

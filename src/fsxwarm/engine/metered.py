@@ -33,6 +33,13 @@ async def _timed(meter: Meter, call: str, work: Awaitable[T]) -> T:
         meter.called(call, now() - began)
 
 
+def _count_failures(meter: Meter, call: str, answers: Sequence[object]) -> None:
+    if Trouble in map(type, answers):  # a look at each is too dear: files in flight are looked at many times
+        for answer in answers:
+            if isinstance(answer, Trouble):
+                meter.failed(call, answer.errno)
+
+
 class MeteredHsm:
     """See `fsxwarm.ports.hsm.Hsm`."""
 
@@ -84,9 +91,7 @@ class MeteredHsm:
 
     async def _each(self, call: str, work: Awaitable[list[T]]) -> list[T]:
         answers = await _timed(self._meter, call, work)
-        for answer in answers:
-            if isinstance(answer, Trouble):
-                self._meter.failed(call, answer.errno)
+        _count_failures(self._meter, call, answers)
         return answers
 
     async def _replied(self, call: str, work: Awaitable[Reply]) -> Reply:
@@ -136,9 +141,7 @@ class MeteredTree:
     async def stat(self, paths: Sequence[bytes]) -> list[Stat | Trouble]:
         """See the port."""
         answers = await _timed(self._meter, "stat", self._tree.stat(paths))
-        for answer in answers:
-            if isinstance(answer, Trouble):
-                self._meter.failed("stat", answer.errno)
+        _count_failures(self._meter, "stat", answers)
         return answers
 
     async def close(self) -> None:
