@@ -35,9 +35,9 @@ class Site:
     asked: list[int]
 
     def begin(
-        self, job: str = "7", text: str | bytes = COMMENT, *, uid: int = ALICE, by: int = SLURM, **more: Any
+        self, number: str = "7", text: str | bytes = COMMENT, *, uid: int = ALICE, by: int = SLURM, **more: Any
     ) -> asyncio.Task[wire.SlurmJob]:
-        wish = SlurmBegin(slurm_job_id=job, uid=uid, text_b64=_b64(text), **more)
+        wish = SlurmBegin(slurm_job_id=number, uid=uid, text_b64=_b64(text), **more)
         return asyncio.ensure_future(self.desk.begin(_caller(by), wish))
 
     async def end(
@@ -159,6 +159,24 @@ async def test_a_failure_says_why(site: Site) -> None:
     answer = await site.begin()
     assert (answer["state"], answer["exit"]) == ("failed", 3)
     assert answer["message"] == "2 files did not become resident: glacier (`fsxwarm jobs show j1`)"
+
+
+async def test_after_a_failure_another_try_is_another_job(site: Site) -> None:
+    await site.begin()
+    await site.core.finish("j1", Exit.INCOMPLETE)
+    site.core.now += 11
+
+    assert (await site.begin())["job"] == "j2"
+
+
+async def test_who_asks_again_begins_nothing(site: Site) -> None:
+    begun = await site.begin()
+    await site.end(ran=False)
+
+    assert (await site.begin(job=begun["job"]))["state"] == "failed"
+    with pytest.raises(FsxwarmError, match="uid 1002 has no job j1"):
+        await site.desk.begin(_caller(SLURM), SlurmBegin(slurm_job_id="7", uid=BOB, job="j1", text_b64=_b64(COMMENT)))
+    assert list(site.core.all) == ["j1"]
 
 
 async def test_a_deadline_lets_the_job_go(site: Site) -> None:

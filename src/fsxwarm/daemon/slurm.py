@@ -33,6 +33,8 @@ T = TypeVar("T")
 _LONGEST_TEXT: Final = 8 << 20
 """Characters of a batch script: Slurm's own limit is 4 MiB (max_script_size), in base64 a third more."""
 _LONGEST_WAIT: Final = 60.0
+_FAILED: Final = 10.0
+"""Seconds in which a failure is told to a job's other nodes; later ones are another try."""
 _MOST_FOLDERS: Final = 20
 """Folders of a list that are leased; of more, the folders above them."""
 
@@ -76,6 +78,9 @@ class SlurmBegin(_Body):
 
     wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT, allow_inf_nan=False)] = 0.0
     """Seconds after which to answer, ready or not."""
+
+    job: Annotated[str, Field(max_length=200)] = ""
+    """The job that an earlier answer named: it is waited for, and none is begun in its place."""
 
 
 class SlurmEnd(_Body):
@@ -158,7 +163,7 @@ class SlurmDesk:
         directive = wish.directive()
         if directive is None:
             return {"state": "none", "message": "the job asks for nothing", "job": "", "exit": None, "coverage": 1.0}
-        job = self._own(identity, wish)
+        job = self._known(identity, wish) if wish.job else self._own(identity, wish)
         if job is None:
             job = await self._whole(self._taken_on(caller, identity, wish, directive))
         until = self._wall() + wish.wait
@@ -237,12 +242,20 @@ class SlurmDesk:
             await self._keep(request, directive, leave_out=wide if itself else frozenset())
             return fresh or (await self._service.submit(request)).id
 
+    def _known(self, identity: Identity, wish: SlurmBegin) -> str:
+        """The job that an earlier answer to this user named."""
+        view = self._service.job(wish.job)
+        if view is None or view.job.owner != identity.uid:
+            raise FsxwarmError(Kind.NO_SUCH_JOB, f"uid {identity.uid} has no job {wish.job}")
+        return view.job.id
+
     def _own(self, identity: Identity, wish: SlurmBegin) -> str | None:
         """The job that was taken on for this one of Slurm, unless it ended long ago: a requeued job asks anew."""
         for view in self._service.jobs(owner=identity.uid):
             job, request = view.job, view.job.request
             if (request.slurm_job_id, request.label) == (wish.slurm_job_id, wish.label) and request.kind.warms:
-                cold = job.ended is not None and self._wall() - job.ended > self.rules.fresh
+                good = self.rules.fresh if job.exit is Exit.DONE else _FAILED
+                cold = job.ended is not None and self._wall() - job.ended > good
                 return None if cold or job.phase is Phase.CANCELLED else job.id
         return None
 
