@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fsxwarm.cli.output import console, show_path
+from fsxwarm.cli.s3_view import checked_document
 from fsxwarm.cli.schema import EstimateDocument, issues, json_path, tally, unusable
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
 from fsxwarm.engine.estimate import Estimate, Need, Speed
+from fsxwarm.engine.preflight import Checked
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit
 from fsxwarm.model.outcome import MEANINGS
@@ -30,8 +33,8 @@ class Pace:
         return f"at what earlier runs here reached, up to {self.speed.files:,.0f} files/s and {size}"
 
 
-def show(found: Estimate, selection: Selection, pace: Pace | None) -> None:
-    """Print an estimate for people."""
+def show(found: Estimate, selection: Selection, pace: Pace | None, more: Sequence[str]) -> None:
+    """Print an estimate for people, and some lines `more` of what S3 has to do with it."""
     out = console()
     table = plain_table("", ["files", "size"])
     rows = [("resident", found.resident), ("released, to be restored", found.released)]
@@ -50,6 +53,8 @@ def show(found: Estimate, selection: Selection, pace: Pace | None) -> None:
         out.print("time: no rate is known yet for this file system; give one, such as --rate 1GB/s")
     else:
         out.print(f"time: about {format_duration(pace.speed.seconds(found.released))} {pace.words()}")
+    for line in more:
+        out.print(line)
     if found.vanished:
         out.print(f"{format_count(found.vanished, 'path')} vanished meanwhile")
     show_leftovers(out, selection, found.troubles)
@@ -64,7 +69,9 @@ def _room(need: Need) -> str:
     return f"room: {room}" if need.fits else f"not enough room: {room}"
 
 
-def estimate_document(found: Estimate, selection: Selection, pace: Pace | None, code: Exit) -> EstimateDocument:
+def estimate_document(
+    found: Estimate, selection: Selection, pace: Pace | None, checked: Checked, code: Exit
+) -> EstimateDocument:
     """Write an estimate as the object that `--json` prints."""
     seconds = 0.0 if not found.released.files else None if pace is None else pace.speed.seconds(found.released)
     return {
@@ -86,6 +93,7 @@ def estimate_document(found: Estimate, selection: Selection, pace: Pace | None, 
             }
             for need in found.needs
         ],
+        "s3": checked_document(checked),
         "seconds": seconds,
         "rate_from": None if pace is None else pace.source,
         "missing": unusable(selection.missing),

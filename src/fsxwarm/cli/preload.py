@@ -12,6 +12,7 @@ import typer
 from fsxwarm.cli.asking import preload_by_daemon
 from fsxwarm.cli.background import Child, detach, state_folder
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
+from fsxwarm.cli.latest import Latest, Marker, with_latest
 from fsxwarm.cli.options import (
     BackendOption,
     Braces,
@@ -28,6 +29,7 @@ from fsxwarm.cli.preload_run import Command, estimate, warm
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, named_for, this_shard, with_shard
+from fsxwarm.cli.thaw import Days, Thaw, Tier, thaw_wish
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -102,6 +104,15 @@ ReportOption = Annotated[
         show_default=False,
     ),
 ]
+MetricsFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics-file",
+        metavar="FILE",
+        help="Keep this run's metrics in FILE, for node_exporter's textfile collector; its name ends in .prom.",
+        show_default=False,
+    ),
+]
 Reserve = Annotated[
     str | None,
     typer.Option(
@@ -150,12 +161,15 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     include: Include = None,
     exclude: Exclude = None,
     braces: Braces = False,
+    latest: Latest = None,
+    marker: Marker = None,
     order: OrderOption = Order.LISTED,
     shard: ShardOption = None,
     deadline: Deadline = None,
     dry_run: DryRun = False,
     rate: Rate = None,
     report: ReportOption = None,
+    metrics_file: MetricsFileOption = None,
     background: Background = False,
     ready: Ready = None,
     no_wait: NoWait = False,
@@ -163,6 +177,9 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     reserve: Reserve = None,
     attempts: Attempts = None,
     check_s3: CheckS3Option = CheckS3.AUTO,
+    thaw: Thaw = False,
+    tier: Tier = None,
+    days: Days = None,
     window: WindowOption = None,
     progress: Progress = Mode.AUTO,
     backend: BackendOption = None,
@@ -178,7 +195,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     """
     part = this_shard(shard)
     command = Command(
-        paths=tuple(paths or ()),
+        paths=tuple(with_latest(paths, latest, marker, json=json, sharded=part is not None)),
         files_from=files_from,
         nul=nul,
         retry_failed=retry_failed,
@@ -189,13 +206,15 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         deadline=None if deadline is None else _positive(read(parse_duration, deadline, "--deadline")),
         rate=None if rate is None else read(parse_rate, rate, "--rate"),
         report=named_for(report, part),
+        metrics_file=named_for(metrics_file, part),
         shard=part,
         ready=None if ready is None else read(parse_share, ready, "--ready"),
         fit=fit,
         reserve=None if reserve is None else read(parse_amount, reserve, "--reserve"),
         attempts=attempts,
         window=window,
-        check_s3=check_s3,
+        check_s3=CheckS3.ALWAYS if thaw else check_s3,
+        thaw=thaw_wish(check_s3, tier, days, thaw=thaw),
         progress=choose(progress, json=json),
         backend=backend,
         json=json,
@@ -212,6 +231,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         },
         here={
             "--dry-run": dry_run,
+            "--metrics-file": metrics_file is not None,
             "--shard": part is not None,
         },
     )
@@ -253,6 +273,7 @@ def _check(command: Command, *, dry_run: bool, background: bool, no_wait: bool) 
         (no_wait and command.ready is not None, "--no-wait and --ready: only one of them", "leave one out"),
         (dry_run and background, "--dry-run and --background: only one of them", "leave one out"),
         (dry_run and command.report is not None, "a dry run has nothing to report", "leave --report out"),
+        (dry_run and command.metrics_file is not None, "a dry run has no metrics", "leave --metrics-file out"),
         (not dry_run and command.rate is not None, "--rate is for --dry-run", "add --dry-run"),
         (
             command.files_from is not None and command.retry_failed is not None,

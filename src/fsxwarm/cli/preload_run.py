@@ -15,11 +15,14 @@ from fsxwarm.cli.earlier import earlier_runs, remember_run
 from fsxwarm.cli.estimate_view import Pace, estimate_document
 from fsxwarm.cli.estimate_view import show as show_estimate
 from fsxwarm.cli.live import ticking
+from fsxwarm.cli.metrics_file import MetricsFile
 from fsxwarm.cli.options import select
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.preload_view import Ended
 from fsxwarm.cli.progress import Mode, showing
+from fsxwarm.cli.s3_view import checked_lines
 from fsxwarm.cli.saying import Saying
+from fsxwarm.cli.thaw import make_preflight, settle_waiting, thaw_document, would_thaw
 from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
@@ -28,6 +31,7 @@ from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
 from fsxwarm.engine.report import Report, check_report, files_to_retry
 from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.thaw import Rehearsal, ThawWish
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.outcome import Outcome
@@ -54,6 +58,7 @@ class Command:
     deadline: float | None
     rate: int | None
     report: Path | None
+    metrics_file: Path | None
     shard: Shard | None
     ready: float | None
     fit: bool
@@ -61,6 +66,7 @@ class Command:
     attempts: int | None
     window: int | None
     check_s3: CheckS3
+    thaw: ThawWish | None
     progress: Mode
     backend: Backend | None
     json: bool
@@ -69,12 +75,15 @@ class Command:
 
 async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     """Warm, show it, and tell what came of it; in the background, `child` is told how far it is."""
+    metrics = MetricsFile(command.metrics_file, app)
+    app = metrics.app
     selection = await _selection(app, command)
     policy = await app.policy(window=command.window, attempts=command.attempts, shard=command.shard)
     saying = Saying(fit=command.fit)
     report = None
     if command.report is not None:
-        report = await Report.begin(command.report, _header(command))
+        fresh = command.shard is not None and command.retry_failed is None
+        report = await Report.begin(command.report, _header(command), fresh=fresh)
 
     def ready() -> None:
         saying.ready()
@@ -84,15 +93,20 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     account = Account(report=report, say=saying.said, ready=ready)
     reserve = app.settings.reserve if command.reserve is None else command.reserve
     wish = Wish(ready=command.ready, deadline=command.deadline, reserve=reserve, fit=command.fit)
-    preflight = Preflight(Inspector(app.aws.atlas, command.check_s3, saying.tell))
+
+    async def spare() -> dict[int, int]:
+        return await warmer.spare()
+
+    preflight = make_preflight(app, command.check_s3, command.thaw, saying.tell, spare=spare, fit=command.fit)
     explaining = Explaining(account, app.aws.atlas, app.aws.log, time.time)
     listener = account if command.check_s3 is CheckS3.NEVER else explaining
-    warmer = Warmer(app.tree, app.hsm, selection, policy, wish, listener, preflight)
+    warmer = Warmer(app.tree, metrics.hsm, selection, policy, wish, metrics.hearing(listener), preflight)
     if child is not None:
         child.started()
     try:
-        async with showing(command.progress, warmer, account, saying):
+        async with metrics.kept(warmer, selection), showing(command.progress, warmer, account, saying):
             code = await warmer.run()
+            settle_waiting(preflight, warmer)
             if code is Exit.INTERRUPTED:
                 explaining.let_go()
             elif problem := await explaining.end():
@@ -101,14 +115,15 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
             warmer,
             account,
             selection,
-            preflight.found,
+            preflight,
             report=command.report,
             again=_again(command),
             shard=command.shard,
         )
-        return await _tell(app, command, ended, report, code)
+        return await metrics.end(await _tell(app, command, ended, report, code))
     except FsxwarmError as error:
         explaining.let_go()
+        await metrics.end(error.exit)
         if report is not None:
             await report.end({"exit": int(error.exit), "error": str(error)})
         raise
@@ -121,27 +136,33 @@ async def estimate(app: App, command: Command) -> Exit:
     """Tell what a warming would have to do, and ask for nothing."""
     selection = await _selection(app, command)
     reserve = app.settings.reserve if command.reserve is None else command.reserve
-    estimator = Estimator(app.hsm, selection, reserve=reserve)
+    rehearsal = None if command.thaw is None else Rehearsal(command.thaw)
+    preflight = Preflight(Inspector(app.aws.atlas, command.check_s3, complain), rehearsal)
+    told = rehearsal.released if rehearsal is not None else lambda _: None
+    estimator = Estimator(app.hsm, selection, reserve=reserve, sieve=preflight, told=told)
     async with ticking(lambda: _progress(estimator.estimate)):
         found = await estimator.run()
     pace = await _pace(app, command, selection)
     code = Exit.DONE if found.fits or command.fit else Exit.NO_ROOM
     if command.json:
-        document = estimate_document(found, selection, pace, code)
+        document = estimate_document(found, selection, pace, preflight.found, code)
+        if preflight.thawing is not None:
+            document["thaw"] = thaw_document(preflight.thawing)
         if command.shard is not None:
             document["shard"] = str(command.shard)
         emit_json(document, app.hsm.choice)
     else:
         if command.shard is not None:
             complain(f"only shard {command.shard} of the files")
-        show_estimate(found, selection, pace)
+        thaw = [] if preflight.thawing is None else [would_thaw(preflight.thawing)]
+        show_estimate(found, selection, pace, [*thaw, *checked_lines(preflight.found)])
     return code
 
 
 async def _tell(app: App, command: Command, ended: Ended, report: Report | None, code: Exit) -> Exit:
     """Finish the report, remember the rates, print the summary; returns the status to exit with."""
     if report is not None:
-        await report.end(ended.document(code))
+        await report.end({**ended.document(code), "ended": time.time()})
         if report.problem is not None:
             complain(report.problem)
             ended.report = None
@@ -210,7 +231,7 @@ async def _pace(app: App, command: Command, selection: Selection) -> Pace | None
 async def _remember(app: App, ended: Ended) -> None:
     progress = ended.warmer.progress
     mount = _mount(ended.selection)
-    if mount is None or progress.settled[Outcome.RESTORED].files < _TELLING:
+    if mount is None or ended.waited_for_thaws or progress.settled[Outcome.RESTORED].files < _TELLING:
         return
     await remember_run(app, mount, Rate(time.time(), *progress.mean_rate(progress.ended or progress.started)))
 

@@ -13,8 +13,9 @@ from fsxwarm.cli.schema import Cold as ColdDocument
 from fsxwarm.cli.schema import PreloadDocument, Short, issues, json_path, tally, unusable
 from fsxwarm.cli.snapshot import limit_of
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
+from fsxwarm.cli.thaw import thaw_document, thaw_lines
 from fsxwarm.engine.account import Account, Cold
-from fsxwarm.engine.preflight import Checked
+from fsxwarm.engine.preflight import Preflight
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer
 from fsxwarm.errors import Exit
@@ -46,7 +47,7 @@ class Ended:
         warmer: Warmer,
         account: Account,
         selection: Selection,
-        checked: Checked,
+        preflight: Preflight,
         *,
         again: str,
         report: Path | None,
@@ -57,8 +58,14 @@ class Ended:
         self.report = report
         self._shard = shard
         self._account = account
-        self._checked = checked
+        self._checked = preflight.found
+        self._thawing = preflight.thawing
         self._again = again
+
+    @property
+    def waited_for_thaws(self) -> bool:
+        """Whether it took longer than FSx needed."""
+        return self._thawing is not None and self._thawing.thawed.files > 0
 
     @property
     def not_reached(self) -> Tally:
@@ -88,6 +95,9 @@ class Ended:
             out.print(line)
         for line in checked_lines(self._checked):
             out.print(line)
+        if self._thawing is not None:
+            for line in thaw_lines(self._thawing):
+                out.print(line)
         for (outcome, reason), cold in sorted(self._account.cold.items(), key=lambda item: -item[1].tally.files):
             if outcome in _EXPLAINED and reason is not None:
                 _explain(out, outcome, reason, cold)
@@ -178,6 +188,8 @@ class Ended:
         }
         if self._shard is not None:
             document["shard"] = str(self._shard)
+        if self._thawing is not None:
+            document["thaw"] = thaw_document(self._thawing)
         if (short := self._short()) is not None:
             document["short"] = short
         if self.report is not None:

@@ -214,6 +214,20 @@ class CheckedS3(TypedDict):
     skipped: str
 
 
+class ThawDocument(TypedDict):
+    """What `preload --thaw` had thawed: `asked` of S3 for so many `days`, `already` being thawed before that.
+
+    `thawed` can be read by now, `waiting` cannot; in an estimate the latter would be thawed.
+    """
+
+    tier: str
+    days: int
+    asked: Tally
+    already: Tally
+    thawed: Tally
+    waiting: Tally
+
+
 class PreloadDocument(Leftovers):
     """`fsxwarm.preload/1`.
 
@@ -240,6 +254,7 @@ class PreloadDocument(Leftovers):
     rates: Rates
     window: Window
     s3: CheckedS3
+    thaw: NotRequired[ThawDocument]
     shard: NotRequired[str]
     short: NotRequired[Short]
     report: NotRequired[FilePath]
@@ -268,6 +283,8 @@ class EstimateDocument(Leftovers):
     vanished: int
     skipped: int
     room: list[NeedOfRoom]
+    s3: CheckedS3
+    thaw: NotRequired[ThawDocument]
     seconds: float | None
     rate_from: Literal["given", "earlier runs"] | None
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from fsxwarm.engine.atlas import Atlas, Mounted, cannot_ask
 from fsxwarm.engine.objects import Budget, Objects
-from fsxwarm.engine.thaw import Thawer
+from fsxwarm.engine.thaw import Holds, Thawing
 from fsxwarm.model.association import Link, may_be_fsx
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.outcome import Reason
@@ -130,7 +130,7 @@ class Preflight:
     With a `thawer` the archived ones come at the end instead, as they are thawed.
     """
 
-    def __init__(self, inspector: Inspector, thawer: Thawer | None = None) -> None:
+    def __init__(self, inspector: Inspector, thawer: Holds | None = None) -> None:
         self._inspector = inspector
         self._thawer = thawer
 
@@ -138,6 +138,15 @@ class Preflight:
     def found(self) -> Checked:
         """What was found out so far."""
         return self._inspector.found
+
+    @property
+    def thawing(self) -> Thawing | None:
+        """What is being thawed; None if nothing is to be."""
+        return None if self._thawer is None else self._thawer.found
+
+    def let_go(self) -> list[Entry]:
+        """Wait no longer for thaws: returns the files that were held back and not handed on."""
+        return [] if self._thawer is None else self._thawer.let_go()
 
     async def checked(self, batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
         """See `Sieve`: groups of about a thousand files are looked up, several at a time."""

@@ -10,12 +10,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.backlog import Backlog
 from fsxwarm.engine.looks import DENIED, Looks
-from fsxwarm.model.entry import Entry, Trouble
+from fsxwarm.model.entry import Entry, Key, Trouble
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.s3 import THAW_COSTS, Stored, ThawTier, refusal
 from fsxwarm.model.tally import Tally
@@ -43,8 +43,8 @@ class ThawWish(NamedTuple):
     days: int
 
     @property
-    def poll(self) -> float:
-        """Seconds between two looks at what is being thawed."""
+    def patience(self) -> float:
+        """Seconds between two looks at what is being thawed, at the most."""
         return _SOON.get(self.tier, 60.0)
 
     def words(self) -> str:
@@ -63,16 +63,69 @@ class ThawWish(NamedTuple):
 class Thawing:
     """What has been thawed so far: `asked` of S3, `already` being thawed then, `thawed` by now, `waiting` still."""
 
+    wish: ThawWish
     asked: Tally = field(default_factory=Tally)
     already: Tally = field(default_factory=Tally)
     thawed: Tally = field(default_factory=Tally)
     waiting: Tally = field(default_factory=Tally)
 
 
+class Holds(Protocol):
+    """Decides what becomes of files whose objects are archived."""
+
+    @property
+    def found(self) -> Thawing:
+        """What came of it so far."""
+        ...
+
+    async def hold_back(self, batch: Batch) -> None:
+        """Take out of a batch what is to be thawed first."""
+        ...
+
+    def thawed(self) -> AsyncIterator[Batch]:
+        """Once the walk has ended: hand on what was held back."""
+        ...
+
+    def let_go(self) -> list[Entry]:
+        """Wait no longer: returns what is still held back."""
+        ...
+
+
+class Rehearsal:
+    """For a dry run: lets the files of archived objects pass, and counts those that would be thawed."""
+
+    def __init__(self, wish: ThawWish) -> None:
+        self._archived: set[Key] = set()
+        self.found = Thawing(wish)
+
+    async def hold_back(self, batch: Batch) -> None:
+        """See `Holds`."""
+        archived = {key for key, reason in batch.barred.items() if reason in _ARCHIVED}
+        self._archived |= archived
+        for key in archived:
+            del batch.barred[key]
+
+    async def thawed(self) -> AsyncIterator[Batch]:
+        """See `Holds`: nothing was held back."""
+        nothing: tuple[Batch, ...] = ()
+        for batch in nothing:
+            yield batch
+
+    def let_go(self) -> list[Entry]:
+        """See `Holds`."""
+        return []
+
+    def released(self, entry: Entry) -> None:
+        """A file turned out to be released."""
+        if entry.key in self._archived:
+            self.found.waiting.add(entry.size)
+
+
 class Thawer:
     """Holds files of archived objects back, has these thawed, and lets the files go as they are.
 
     `say` is told lines for people. `fit`: what does not fit is left out; else nothing is thawed where not all fits.
+    The first look comes after `poll` seconds, each next one after twice as many, up to the wish's patience.
     """
 
     def __init__(
@@ -84,7 +137,7 @@ class Thawer:
         *,
         spare: Spare,
         fit: bool = False,
-        poll: float | None = None,
+        poll: float = 1.0,
     ) -> None:
         self._atlas = atlas
         self._looks = looks
@@ -92,13 +145,13 @@ class Thawer:
         self._say = say
         self._spare = spare
         self._fit = fit
-        self._poll = wish.poll if poll is None else poll
+        self._poll = poll
         self._now = asyncio.get_running_loop().time
         self._queue = Backlog()
         self._held: Counter[int] = Counter()
         self._told: set[tuple[Fault, str]] = set()
         self._told_at = self._now()
-        self.found = Thawing()
+        self.found = Thawing(wish)
 
     async def hold_back(self, batch: Batch) -> None:
         """Take the released files of archived objects out of a batch."""
@@ -138,13 +191,14 @@ class Thawer:
         while self._queue:
             self._tell()
             await asyncio.sleep(self._poll)
+            self._poll = min(2 * self._poll, self._wish.patience)
             async for batch in self._round(self._look, max(_LOOKED_AT, self.found.waiting.files // 10)):
                 yield batch
         if self.found.thawed.files:
             self._say(f"{format_count(self.found.thawed.files, 'object')} thawed")
 
     def let_go(self) -> list[Entry]:
-        """Wait no longer: returns the files of the objects that are not thawed. S3 goes on with those."""
+        """See `Holds`: the files of objects that are not thawed. S3 goes on with those."""
         left: list[Entry] = []
         while items := self._queue.take(_AT_ONCE):
             left += [item for item in items if isinstance(item, Entry)]

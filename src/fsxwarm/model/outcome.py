@@ -108,7 +108,7 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     ),
     Reason.STORAGE_CLASS: Meaning(
         "its object is in a storage class that FSx cannot read (Glacier, Deep Archive, or an archive tier)",
-        "thaw it (`aws s3api restore-object`), or change its class; then run again",
+        "thaw it (`fsxwarm preload --thaw`), or change its class; then run again",
     ),
     Reason.THAWING: Meaning("its object is being thawed in S3", "wait until it is thawed, then run again"),
     Reason.ACCESS_DENIED: Meaning(
