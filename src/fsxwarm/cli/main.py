@@ -103,7 +103,9 @@ def _explain(error: Exception) -> int:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # a usage error, of click's or, since typer brings its own click, of typer's
         command = getattr(getattr(error, "ctx", None), "command_path", "fsxwarm")
-        complain(f"{' '.join(format_message().split()).removesuffix('.')} (see `{command} --help`)")
+        text = " ".join(format_message().split()).removesuffix(".")
+        if text:  # a group of commands without one has shown its help
+            complain(f"{text} (see `{command} --help`)")
         return Exit.USAGE
     if isinstance(error, OSError):
         complain(str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
 from rich.table import Table
@@ -58,8 +59,8 @@ class MergedDocument(TypedDict):
     unread: dict[str, list[FilePath]]
 
 
-def show_merged(merged: Merged) -> None:
-    """Print it for people."""
+def show_merged(merged: Merged, into: Path | None) -> None:
+    """Print it for people; `into` is where one report of all was written."""
     out = console()
     out.print(_shards(merged))
     out.print()
@@ -81,6 +82,11 @@ def show_merged(merged: Merged) -> None:
         if one.error:
             out.print(f"shard {one.shard} gave up: {safe(one.error)}", style="yellow")
     _show_holes(merged)
+    if any(outcome is Outcome.FAILED for outcome, _ in merged.left):
+        if into is None:
+            out.print("to have one report of all, and try again what failed: add --into FILE")
+        else:
+            out.print(f"to try again what failed: fsxwarm preload --retry-failed {safe(shlex.quote(str(into)))}")
 
 
 def _show_holes(merged: Merged) -> None:

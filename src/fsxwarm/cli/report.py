@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+from fsxwarm import __version__
 from fsxwarm.cli.merge_view import merged_document, show_merged
 from fsxwarm.cli.options import Json
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.schema import error_document
-from fsxwarm.engine.merge import Merged, ShardReport, read_report
-from fsxwarm.errors import Exit, FsxwarmError
+from fsxwarm.engine.merge import Merged, ShardReport, read_report, write_merged
+from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.shard import is_named_after
 
 report = typer.Typer(help="Work with the reports that `preload --report` writes.", no_args_is_help=True)
@@ -34,6 +35,15 @@ def merge(
         ),
     ],
     *,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into",
+            metavar="FILE",
+            help="Also write one report of all, for `preload --retry-failed`.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> Exit:
     """Make one table and one exit status of the reports of all shards of a `preload --shard`.
@@ -43,6 +53,7 @@ def merge(
     """
     try:
         merged = Merged(asyncio.run(_read(files)))
+        problem = None if into is None else asyncio.run(write_merged(merged, into, __version__))
     except FsxwarmError as error:
         if json:
             emit_json(error_document(error))
@@ -54,7 +65,10 @@ def merge(
     if json:
         emit_json(merged_document(merged))
     else:
-        show_merged(merged)
+        show_merged(merged, into if problem is None else None)
+    if problem is not None:
+        complain(problem)
+        return worst(merged.exit, Exit.UNFORESEEN)
     return merged.exit
 
 

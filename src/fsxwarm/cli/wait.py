@@ -23,7 +23,7 @@ from fsxwarm.cli.preload import OrderOption
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import Leftovers, Tally, error_document, issues, tally, unusable
-from fsxwarm.cli.tables import show_leftovers
+from fsxwarm.cli.tables import percent, show_leftovers
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.order import Order
@@ -202,7 +202,7 @@ def _show(waiting: Waiting, selection: Selection, share: float, seconds: float, 
     out = console()
     took = format_duration(seconds)
     whole = f"{format_count(waiting.found.files, 'file')}, {format_size(waiting.found.bytes)}"
-    part = f"the first {share:.3g} of {whole}," if share < 1 else whole
+    part = f"the first {percent(share)} of {whole}," if share < 1 else whole
     if in_time:
         out.print(f"resident: {part} after {took}")
     else:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from fsxwarm.engine.report import bad_line, documents, path_of
+from fsxwarm.engine.report import Report, bad_line, documents, path_of
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
 from fsxwarm.model.outcome import Outcome
 from fsxwarm.model.shard import Shard, parse_shard
@@ -158,6 +158,36 @@ async def read_report(source: Path) -> ShardReport:
     if report is None:
         raise bad_line(source, 1, "the file is empty")
     return report
+
+
+async def write_merged(merged: Merged, target: Path, version: str) -> str | None:
+    """Write one report of all finished ones; returns what kept it from being written, as `Report.problem` does.
+
+    FsxwarmError USAGE when there cannot be one at `target`.
+    """
+    first = merged.reports[0]
+    started = min(one.started for one in merged.reports)
+    header = {"version": version, "started": started, "arguments": without_shard(first.arguments)}
+    report = await Report.begin(target, header)
+    try:
+        told: set[bytes] = set()
+        for one in merged.finished:
+            async for number, document in documents(one.source):
+                if number == 1 or "summary" in document:
+                    continue
+                if document["outcome"] in _UNREAD:
+                    path = path_of(document, one.source, number)
+                    if path in told:
+                        continue
+                    told.add(path)
+                report.copied(document)
+        outcomes = {outcome.value: asdict(some) for outcome, some in merged.outcomes.items()}
+        ended = max((one.ended for one in merged.finished if one.ended is not None), default=started)
+        found = {"found": asdict(merged.found), "outcomes": outcomes}
+        await report.end({"exit": int(merged.exit), "ended": ended, **found})
+    finally:
+        await report.discard()
+    return report.problem
 
 
 def _begun(source: Path, header: Mapping[str, Any]) -> ShardReport:

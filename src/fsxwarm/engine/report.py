@@ -97,6 +97,10 @@ class Report:
         """Note a path that could not be looked at."""
         self._add(_troubled(trouble))
 
+    def copied(self, line: Mapping[str, object]) -> None:
+        """Note a file as another report has it."""
+        self._add(line)
+
     async def end(self, summary: Mapping[str, object]) -> None:
         """Write the last line, sync, and put the report in its place; see `problem` afterwards."""
         if self._writer is None:
