@@ -203,7 +203,8 @@ async def test_shards_share_all_files_out(lab: Lab) -> None:
         assert sum(batch.skipped for one in walks for batch in one) == 1
         lists = [await listed(lab, paths, filters=shard, whole=True) for shard in shards]
         assert sorted(e.path for one in lists for e in entries(one)) == sorted(paths[:-1])
-        for one in lists:
+        for walked, one in zip(walks, lists, strict=True):
+            assert {e.path for e in entries(walked)} == {e.path for e in entries(one)} & set(cold)  # by inode number
             assert [trouble.path for batch in one for trouble in batch.troubles] == [lab.path(b"gone")]
 
 
