@@ -171,6 +171,10 @@ class InventoryTable(_Table):
     """Counting what is released and archived below `paths` from time to time, slowly."""
 
     paths: list[FilePath] = []
+
+    associations: bool = True
+    """Below every folder that is linked to S3 as well, as far as AWS tells which are."""
+
     every: Seconds = 86400.0
     rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 500.0
     """Files a second."""

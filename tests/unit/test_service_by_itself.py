@@ -258,3 +258,63 @@ def test_another_plan_holds_from_now_on(tmp_path: Path) -> None:
             assert stage.resident() <= 81
 
     play(go)
+
+
+def test_room_is_made_by_the_latest_of_a_files_times_and_only_as_much_as_wanted(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = Stage(tmp_path, osts=1, ost_size=100 * MB)
+        stage.fill(92, released=0.0, age_spread=3 * 86400)
+        young = int(EPOCH) - 60
+        read, written, changed = stage.paths[:3]
+        stage.names.file(read).atime = young
+        stage.names.file(written).mtime = young
+        stage.names.file(changed).ctime = young
+        async with stage.service(make_room=(marks(10, 60),)) as service:
+            await asyncio.sleep(300.0)
+            assert service.health().totals["made_room_files"] == 52
+        assert stage.resident() == 40
+        assert stage.resident([read, written, changed]) == 3
+
+    play(go)
+
+
+def test_above_the_low_mark_nothing_is_released(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = Stage(tmp_path, osts=1, ost_size=100 * MB)
+        stage.fill(89, released=0.0)
+        plan = Marks(b"/fsx", Amount(percent=10.0), Amount(percent=20.0), unchecked=True)
+        async with stage.service(make_room=(plan,)) as service:
+            await asyncio.sleep(300.0)
+            assert "made_room_files" not in service.health().totals
+        assert stage.resident() == 89
+
+    play(go)
+
+
+def test_a_file_system_that_does_not_answer_keeps_no_other_waiting(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = Stage(tmp_path, osts=1, ost_size=100 * MB)
+        stage.fill(95, released=0.0)
+        elsewhere = replace(marks(10, 20), mount=b"/elsewhere")
+        async with stage.service(make_room=(elsewhere, marks(10, 20))) as service:
+            await asyncio.sleep(300.0)
+            assert any("making room" in problem for problem in service.health().problems)
+        assert stage.resident() == 80
+
+    play(go)
+
+
+def test_an_inventory_that_ends_with_the_daemon_goes_on_where_it_was(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = Stage(tmp_path)
+        stage.fill(1000, released=0.5, associations=10)
+        async with stage.service(inventory=(b"/fsx",), inventory_rate=40.0):
+            await asyncio.sleep(28.0)
+        looked = stage.world.counts["state"]
+        assert looked > 300
+        async with stage.service(inventory=(b"/fsx",), inventory_rate=400.0) as service:
+            await asyncio.sleep(60.0)
+            assert service.health().inventory[b"/fsx"]["archived_files"] == 1000
+        assert stage.world.counts["state"] < 1000 + looked - 200
+
+    play(go)

@@ -153,6 +153,18 @@ def test_however_few_folders_are_kept_no_listed_file_is_left_out(files: list[byt
     assert all(protection.reason(path) is Reason.WANTED for path in files)
 
 
+async def test_what_is_restored_while_room_is_made_is_heard_of(tmp_path: Path) -> None:
+    store = await SqliteStore.open(str(tmp_path / "state.db"))
+    journal = Journal(store, {}, lambda: 5.0)
+    journal.restored(1)
+    await journal.flush()
+    journal.restored(2)
+    restored = await journal.restored_since(0.0)
+    journal.restored(3)
+    assert [ino in restored for ino in range(5)] == [False, True, True, True, False]
+    await store.close()
+
+
 @given(st.lists(st.integers(0, 50)), st.sets(st.integers(0, 50)), st.integers(0, 50))
 def test_what_was_restored_lately_is_found(earlier: list[int], lately: set[int], ino: int) -> None:
     assert (ino in Restored(sorted(earlier), lately)) is (ino in earlier or ino in lately)

@@ -261,3 +261,21 @@ def test_a_system_that_is_no_fsx_is_not_asked_about(tmp_path: Path) -> None:
         assert stage.log.reads == 0
 
     play(go)
+
+
+def test_the_inventory_counts_each_association_by_itself(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = staged(tmp_path, 40, associations=2)
+        assert stage.cloud is not None
+        folders = sorted({b"/" + b"/".join(path.split(b"/")[1:3]) for path in stage.paths})
+        stage.cloud.associations_ = [
+            Association(f"dra-{folder}", folder.removeprefix(b"/fsx").decode(), as_prefix("s3://data/p"), "AVAILABLE")
+            for folder in folders
+        ]
+        async with stage.service(inventory_linked=True) as service:
+            await asyncio.sleep(60.0)
+            found = service.health().inventory
+        assert sorted(found) == folders
+        assert sum(int(str(numbers["archived_files"])) for numbers in found.values()) == 40
+
+    play(go)

@@ -91,6 +91,7 @@ def plan_of(config: Config, policy: Policy) -> ServicePlan:
             for one in config.make_room
         ),
         inventory=tuple(map(os.fsencode, config.inventory.paths)),
+        inventory_linked=config.inventory.associations,
         inventory_every=config.inventory.every,
         inventory_rate=config.inventory.rate,
     )

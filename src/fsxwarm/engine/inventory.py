@@ -100,10 +100,22 @@ class Inventory:
         return path in self.under_way or scan is None or self._wall() - scan.started >= every
 
     async def scan(self, path: bytes, rate: float) -> Scan:
-        """Count a path, at most `rate` files a second. Raises what resolving it raises, and HUNG."""
+        """Count a path, at most `rate` files a second. Raises what resolving it raises, and HUNG.
+
+        However it ends, how far it has come is stored.
+        """
         scan = replace(self.under_way.get(path) or Scan(self._wall()))
+        try:
+            mount = await self._count(path, scan, _Pace(rate))
+            self.under_way.pop(path, None)
+            self.done[path] = scan = replace(scan, ended=self._wall(), after="", mount=mount)
+        finally:
+            self._store(path)
+        return scan
+
+    async def _count(self, path: bytes, scan: Scan, pace: _Pace) -> str:
+        """Count what is left of a scan; returns the mount point that the files are on."""
         after, folder = scan.after and _place(os.fsencode(scan.after)), b""
-        pace = _Pace(rate)
         saved = pace.now()
         selection = Selection(self._tree, [path], whole=True)
         async for batch in selection.batches():
@@ -121,11 +133,7 @@ class Inventory:
                     self._store(path)
             for start in range(0, len(entries), AT_ONCE):
                 await self._look(scan, entries[start : start + AT_ONCE], pace)
-        mount = next(iter(selection.mounts.values()), b"").decode("utf-8", "backslashreplace")
-        self.under_way.pop(path, None)
-        self.done[path] = scan = replace(scan, ended=self._wall(), after="", mount=mount)
-        self._store(path)
-        return scan
+        return next(iter(selection.mounts.values()), b"").decode("utf-8", "backslashreplace")
 
     def numbers(self) -> dict[bytes, dict[str, object]]:
         """What the last whole scan of each path has counted."""

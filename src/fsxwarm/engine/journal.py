@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from weakref import WeakSet
 
+from fsxwarm.engine.protection import Restored
 from fsxwarm.errors import FsxwarmError
 from fsxwarm.model.job import Failure, Job
 from fsxwarm.ports.store import Changes, Store
@@ -23,6 +25,7 @@ class Journal:
         self._counted: set[str] = set()
         self._jobs: dict[str, Job] = {}
         self._changes = Changes()
+        self._hearing: WeakSet[Restored] = WeakSet()
 
     def job(self, job: Job) -> None:
         """A job has changed."""
@@ -40,6 +43,8 @@ class Journal:
     def restored(self, ino: int) -> None:
         """A file has become resident."""
         self._changes.restored.append(ino)
+        for restored in self._hearing:
+            restored.add(ino)
 
     def wanted(self, root: bytes, at: float) -> None:
         """A path was wanted until now."""
@@ -49,10 +54,12 @@ class Journal:
         """A scan has come so far."""
         self._changes.scans[path] = state
 
-    @property
-    def unsaved_restores(self) -> list[int]:
-        """Files that became resident and that the store has not heard of."""
-        return self._changes.restored
+    async def restored_since(self, since: float) -> Restored:
+        """Files that have become resident since then, and those that do while the answer is held."""
+        restored = Restored((), self._changes.restored)
+        self._hearing.add(restored)
+        restored.earlier = await self._store.restored_since(since)
+        return restored
 
     async def flush(self) -> None:
         """Store what has changed. When that fails nothing is forgotten: it raises, and the next flush tries again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -9,7 +10,7 @@ from fsxwarm.engine.make_room import MakeRoom, Room, measure
 from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import Marks
 from fsxwarm.engine.protection import Protection, Restored
-from fsxwarm.engine.release import Released, Releaser
+from fsxwarm.engine.release import Reason, Released, Releaser
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry
 from fsxwarm.model.s3 import CheckS3
@@ -22,7 +23,7 @@ class LatelyRestored(Protocol):
     """Tells which files have been restored lately."""
 
     async def __call__(self) -> Restored:
-        """Those known now."""
+        """Those known now, and those that are restored while the answer is held."""
         ...
 
 
@@ -50,31 +51,43 @@ class Keeper:
         """File systems on which the last round could not reach the high mark."""
 
     async def look(self, marks: Sequence[Marks]) -> None:
-        """Measure each file system, and make room where free space is below the low mark."""
-        for each in marks:
-            space = await measure(self._hsm, each.mount)
-            if space.free >= each.low.of(space.total):
-                self.short.pop(each.mount, None)
-                self._waits.pop(each.mount, None)
-            elif self._waits.get(each.mount, 0) > 0:
-                self._waits[each.mount] -= 1
-            else:
-                await self._make_room(each)
+        """Measure each file system, and make room where free space is below the low mark.
+
+        One that cannot be measured, or whose files cannot be checked, keeps no other one waiting; the first failure is
+        raised when all are done.
+        """
+        for mount in self.short.keys() - {each.mount for each in marks}:
+            del self.short[mount]
+        done = await asyncio.gather(*map(self._look_after, marks), return_exceptions=True)
+        for failure in done:
+            if failure is not None:
+                raise failure
+
+    async def _look_after(self, marks: Marks) -> None:
+        space = await measure(self._hsm, marks.mount)
+        if space.free >= marks.low.of(space.total):
+            self.short.pop(marks.mount, None)
+            self._waits.pop(marks.mount, None)
+        elif self._waits.get(marks.mount, 0) > 0:
+            self._waits[marks.mount] -= 1
+        else:
+            await self._make_room(marks)
 
     async def _make_room(self, marks: Marks) -> None:
         restored = await self._restored()
 
+        def reason(entry: Entry) -> Reason | None:
+            return Reason.WANTED if entry.ino in restored else self._protection.reason(entry.path)
+
         def age(entry: Entry) -> int | None:
-            if entry.ino in restored or self._protection.reason(entry.path) is not None:
-                return None
-            return int(self._protection.used(entry))
+            return None if reason(entry) is not None else int(self._protection.used(entry))
 
         archive = self._archive
         releaser = Releaser(
             self._tree,
             self._hsm,
             dry_run=marks.dry_run,
-            guard=lambda entry: self._protection.reason(entry.path),
+            guard=reason,
             keeper=archive.guard(CheckS3.AUTO) if marks.unchecked else archive.strict_guard(),
         )
         room = await MakeRoom(

@@ -37,8 +37,9 @@ class ServicePlan:
     """What the service does of its own accord, and within which bounds. Times in seconds.
 
     `reserve`: space that preloads leave free (None: free space is not looked at). `walks`: walks at a time.
-    `inventory`: paths of the associations, counted again `inventory_every`, at no more than `inventory_rate` files a
-    second. `rest_after_restore`: make-room releases nothing that became resident so recently.
+    `inventory`: paths that are counted again `inventory_every`, at no more than `inventory_rate` files a second, and
+    with `inventory_linked` the folders of all associations that AWS tells of. `rest_after_restore`: make-room releases
+    nothing that became resident so recently.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -49,6 +50,7 @@ class ServicePlan:
     make_room_every: float = 60.0
     rest_after_restore: float = 86400.0
     inventory: tuple[bytes, ...] = ()
+    inventory_linked: bool = False
     inventory_every: float = 86400.0
     inventory_rate: float = 500.0
     limits: Limits = field(default_factory=Limits)

@@ -75,15 +75,19 @@ class Protection:
 
 
 class Restored:
-    """Files that became resident lately, by inode number, from a sorted sequence and what has been added since."""
+    """Files that became resident lately, by inode number: `earlier` is a sorted sequence of them, others are added."""
 
-    def __init__(self, sorted_inodes: Sequence[int], lately: Iterable[int] = ()) -> None:
-        self._sorted = sorted_inodes
+    def __init__(self, earlier: Sequence[int], lately: Iterable[int] = ()) -> None:
+        self.earlier = earlier
         self._lately = set(lately)
 
+    def add(self, ino: int) -> None:
+        """One more has become resident."""
+        self._lately.add(ino)
+
     def __contains__(self, ino: int) -> bool:
-        at = bisect_left(self._sorted, ino)
-        return ino in self._lately or (at < len(self._sorted) and self._sorted[at] == ino)
+        at = bisect_left(self.earlier, ino)
+        return ino in self._lately or (at < len(self.earlier) and self.earlier[at] == ino)
 
 
 def _upwards(path: bytes) -> Iterable[bytes]:

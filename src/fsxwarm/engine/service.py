@@ -331,10 +331,14 @@ class Service:
     async def _scan(self) -> None:
         """Take stock of one association after another."""
         while True:
-            for path in self.plan.inventory:
+            for path in await self._to_count():
                 if self._inventory.is_due(path, self.plan.inventory_every):
                     await self._attempt(path)
             await asyncio.sleep(_LOOK_EVERY)
+
+    async def _to_count(self) -> list[bytes]:
+        linked = await self._means.archive.linked() if self.plan.inventory_linked else []
+        return list(dict.fromkeys([*self.plan.inventory, *linked]))
 
     async def _attempt(self, path: bytes) -> None:
         try:
@@ -344,8 +348,7 @@ class Service:
             await asyncio.sleep(_MEASURE_EVERY)
 
     async def _restored_lately(self) -> Restored:
-        lately = list(self._journal.unsaved_restores)
-        return Restored(await self._store.restored_since(self._wall() - self.plan.rest_after_restore), lately)
+        return await self._journal.restored_since(self._wall() - self.plan.rest_after_restore)
 
     def _made_room(self, marks: Marks, released: Released, room: Room) -> None:
         name = "would_make_room" if marks.dry_run else "made_room"
