@@ -128,7 +128,7 @@ class Live:
 def python_as(uid: int, code: str, *arguments: str, gid: int | None = None, groups: Sequence[int] = ()) -> list[str]:
     """A command that runs Python code as somebody: it starts as root, for he may have no right to the interpreter."""
     rights = f"os.setgroups({list(groups)}); os.setgid({gid or uid}); os.setuid({uid}); "
-    become = "import os, socket, sys; " + rights
+    become = "import os, resource, socket, sys; " + rights
     return [sys.executable, "-c", become + code, *arguments]
 
 
@@ -171,7 +171,8 @@ def start(
     """Start the daemon as its unit does."""
     command = [sys.executable, "-m", "fsxwarm", "daemon", "--config", str(folder / "config.toml")]
     if os.geteuid() == 0:
-        command = ["setpriv", "--bounding-set", CAPABILITIES, "--groups", str(gid("users")), "--no-new-privs", *command]
+        groups = f"{gid('users')},{gid('games')}"  # the unit's are the groups that its socket may belong to
+        command = ["setpriv", "--bounding-set", CAPABILITIES, "--groups", groups, "--no-new-privs", *command]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             command, env={**fsx.environ(os.environ), "NOTIFY_SOCKET": str(systemd.path), **environ}, stderr=log

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -242,6 +243,44 @@ def test_nobody_takes_more_than_a_share(live: Live) -> None:
         live.ask(ALICE, "DELETE", f"/v1/jobs/{one.json['id']}")
     many = live.ask(ALICE, "POST", "/v1/jobs", {"kind": "preload", "files": [f"/fsx/{n}" for n in range(1001)]})
     assert (many.status, many.kind) == (429, "too_many")
+
+
+MANY = """
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+many = min(10_000, hard - 64)
+resource.setrlimit(resource.RLIMIT_NOFILE, (many + 64, hard))
+held = []
+for _ in range(many):
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(sys.argv[1])
+    held.append(one)
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+
+
+def serves(live: Live, uid: int) -> bool:
+    """Whether somebody is served; one of very many is hung up on without a word."""
+    try:
+        return live.ask(uid, "GET", "/v1/health").status == 200
+    except ConnectionError:
+        return False
+
+
+def test_ten_thousand_connections_of_one_user_keep_nobody_else_out(live: Live) -> None:
+    """As many as the machine lets one process open."""
+    command = python_as(ALICE, MANY, live.socket, groups=[gid("users")])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
+        assert crowd.stdout is not None
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert int(crowd.stdout.readline()) == min(10_000, hard - 64)
+        for uid in (BOB, ADA, 0):
+            assert live.ask(uid, "GET", "/v1/health").status == 200
+        assert not serves(live, ALICE)
+        assert live.job(BOB, live.file("crowded/file", uid=BOB))["exit"] == 0
+        assert crowd.stdin is not None
+        crowd.stdin.close()
+    assert any(serves(live, ALICE) for _ in range(50)), "once they have gone she is served again"
 
 
 def test_what_works_with_ones_rights_cannot_be_looked_into(live: Live) -> None:

@@ -146,8 +146,8 @@ async def test_who_does_not_take_an_answer_in_is_cut_off(tmp_path: Path) -> None
             await until(lambda: not face.server.gate.count)
 
 
-async def test_ten_thousand_connections_leave_room_for_others(tmp_path: Path) -> None:
-    """As many as this process may open; beyond the limit each is told so, and root always gets through."""
+async def test_connections_beyond_the_limit_leave_room_for_others(tmp_path: Path) -> None:
+    """Beyond the limit each is told so, and root always gets through."""
     async with serving(tmp_path, connections=100, connections_each=60) as face:
         if os.geteuid() == 0:
             face.server.gate.circle = type(face.server.gate.circle)(os.geteuid(), None, None)
@@ -186,7 +186,6 @@ async def test_headers_make_nobody_somebody_else(face: Face, headers: dict[str, 
     "data",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        b"GET /v1/health\r\n\r\n",
         b"GET /v1/health HTTP/9.9\r\n\r\n",
         b"GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET /v1/health HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 100_000 + b"\r\n\r\n",
@@ -198,12 +197,19 @@ async def test_headers_make_nobody_somebody_else(face: Face, headers: dict[str, 
     ],
 )
 async def test_what_is_no_http_is_refused(face: Face, data: bytes) -> None:
-    reader, writer = await asyncio.open_unix_connection(face.path)
-    writer.write(data)
-    writer.write_eof()
-    answer = await asyncio.wait_for(reader.read(), 20)
-    writer.close()
-    assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+    answer = await raw(face.path, data)
+    assert (answer.status, answer.kind) == (400, "usage")
+    assert answer.headers["content-type"].startswith("application/json")
+    await alive(face.path)
+
+
+@pytest.mark.parametrize("chunk", [b"zz\r\n{", b"-5\r\n{", b"2\r\n{}garbage"])
+async def test_chunks_that_are_none_are_refused(face: Face, chunk: bytes) -> None:
+    answer = await raw(
+        face.path, b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + b"\r\n"
+    )
+    assert (answer.status, answer.kind) == (400, "usage")
+    assert not face.core.all
     await alive(face.path)
 
 

@@ -15,7 +15,8 @@ from aiohttp import web
 
 from fsxwarm.daemon.access import Caller, Circle
 from fsxwarm.daemon.gate import Gate, GateLimits
-from fsxwarm.daemon.server import HEADERS, PROTOCOL, in_one_form, visit_of
+from fsxwarm.daemon.server import in_one_form, visit_of
+from fsxwarm.daemon.speaking import HEADERS, Speakers
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.metrics.exposition import Exposition
 from fsxwarm.model.address import Address
@@ -65,20 +66,17 @@ class Public:
         app = web.Application(middlewares=[in_one_form], client_max_size=0)
         for path, answer in pages:
             app.router.add_get(path, answer)
-        self._runner = web.AppRunner(
-            app, handle_signals=False, access_log=None, logger=PROTOCOL, keepalive_timeout=_LIMITS.patience,
-            max_line_size=_HEAD, max_field_size=_HEAD, shutdown_timeout=1.0,
-        )  # fmt: skip
-        self._gate = OpenGate(Circle(-1, None, None), _LIMITS, self._inner)
+        self._speakers = Speakers(app, keepalive_timeout=_LIMITS.patience, max_line_size=_HEAD, max_field_size=_HEAD)
+        self._gate = OpenGate(Circle(-1, None, None), _LIMITS, self._speakers)
         self._server: asyncio.Server | None = None
 
     async def start(self) -> Address:
         """Listen; returns where. FsxwarmError CONFLICT says why that cannot be."""
-        await self._runner.setup()
+        await self._speakers.start()
         try:
             self._server = await asyncio.get_running_loop().create_server(self._gate, *self._address)
         except OSError as error:
-            await self._runner.cleanup()
+            await self._speakers.close()
             raise FsxwarmError(
                 Kind.CONFLICT,
                 f"cannot listen at {self._address}: {os.strerror(error.errno) if error.errno else error}",
@@ -90,13 +88,7 @@ class Public:
         """Take no more connections, and hang up."""
         if self._server is not None:
             self._server.close()
-        await self._runner.cleanup()
-
-    def _inner(self) -> asyncio.Protocol:
-        serve = self._runner.server
-        if serve is None:
-            raise FsxwarmError(Kind.RESTARTING, "the daemon is stopping")
-        return serve()
+        await self._speakers.close()
 
 
 async def watch_loop(meter: Meter) -> None:

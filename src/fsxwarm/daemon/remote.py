@@ -25,7 +25,8 @@ from fsxwarm.daemon.gate import Gate, GateLimits, error_body
 from fsxwarm.daemon.munge import Munge, Unsealed
 from fsxwarm.daemon.people import groups_of
 from fsxwarm.daemon.routes import ROUTES, Route
-from fsxwarm.daemon.server import HEADERS, PROTOCOL, checked, checked_json, in_one_form, parse_query, visit_of
+from fsxwarm.daemon.server import checked, checked_json, in_one_form, parse_query, visit_of
+from fsxwarm.daemon.speaking import HEADERS, Speakers
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.address import Address
 from fsxwarm.model.job import Identity
@@ -103,22 +104,18 @@ class Remote:
         self._nonces = Nonces()
         app = web.Application(middlewares=[in_one_form], client_max_size=0)
         app.router.add_post(sealed.ROUTE, self._handle)
-        self._runner = web.AppRunner(
-            app, handle_signals=False, access_log=None, handler_cancellation=True, auto_decompress=False,
-            logger=PROTOCOL, keepalive_timeout=limits.patience, max_line_size=_HEAD, max_field_size=_HEAD,
-            shutdown_timeout=1.0,
-        )  # fmt: skip
-        self.gate = RemoteGate(Circle(-1, None, None), limits, self._inner, networks=networks)
+        self._speakers = Speakers(app, keepalive_timeout=limits.patience, max_line_size=_HEAD, max_field_size=_HEAD)
+        self.gate = RemoteGate(Circle(-1, None, None), limits, self._speakers, networks=networks)
         self._server: asyncio.Server | None = None
 
     async def start(self, address: Address) -> Address:
         """Listen; returns where. FsxwarmError CONFLICT says why that cannot be."""
-        await self._runner.setup()
+        await self._speakers.start()
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(self.gate, *address, backlog=_BACKLOG)
         except OSError as error:
-            await self._runner.cleanup()
+            await self._speakers.close()
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise FsxwarmError(
                 Kind.CONFLICT, f"cannot listen at {address}: {reason}", hint="name another address (remote.listen)"
@@ -129,13 +126,7 @@ class Remote:
         """Take no more connections, let answers that are on their way go out, and hang up."""
         if self._server is not None:
             self._server.close()
-        await self._runner.cleanup()
-
-    def _inner(self) -> asyncio.Protocol:
-        serve = self._runner.server
-        if serve is None:
-            raise FsxwarmError(Kind.RESTARTING, "the daemon is stopping")
-        return serve()
+        await self._speakers.close()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         """One sealed request: open it, carry it out, seal the answer."""

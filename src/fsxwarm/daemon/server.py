@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,6 +20,7 @@ from fsxwarm.daemon.gate import Gate, GateLimits, Visit, error_body
 from fsxwarm.daemon.logs import log
 from fsxwarm.daemon.openapi import document
 from fsxwarm.daemon.routes import ROUTES, Route
+from fsxwarm.daemon.speaking import HEADERS, Speakers
 from fsxwarm.daemon.vocabulary import Line
 from fsxwarm.errors import FsxwarmError, Kind
 
@@ -31,9 +31,6 @@ _BACKLOG: Final = 1024
 _LINGER: Final = 2.0
 """Seconds in which what is left of a refused request is read and dropped, so that its sender gets to see the answer."""
 _OF_HTTP: Final = {413: Kind.TOO_LARGE, 404: Kind.USAGE}
-PROTOCOL: Final = logging.getLogger("fsxwarm.daemon.http")
-"""What aiohttp says of connections."""
-PROTOCOL.setLevel(logging.CRITICAL)  # what clients say wrong is answered, and is no matter for the log
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -51,12 +48,10 @@ class Server:
         for route in ROUTES:
             self._app.router.add_route(route.method, route.path, self._handler(route))
         self._app.router.add_get("/v1/openapi.json", self._openapi)
-        self._runner = web.AppRunner(
-            self._app, handle_signals=False, access_log=None, handler_cancellation=True, auto_decompress=False,
-            logger=PROTOCOL, keepalive_timeout=limits.patience,
-            max_line_size=_HEAD, lingering_time=_LINGER, shutdown_timeout=1.0,
-        )  # fmt: skip
-        self.gate = Gate(circle, limits, self._inner)
+        self._speakers = Speakers(
+            self._app, keepalive_timeout=limits.patience, max_line_size=_HEAD, lingering_time=_LINGER
+        )
+        self.gate = Gate(circle, limits, self._speakers)
         self._servers: list[asyncio.Server] = []
 
     def add_page(self, path: str, answer: Handler) -> None:
@@ -65,7 +60,7 @@ class Server:
 
     async def start(self, sock: socket.socket) -> None:
         """Listen on a bound unix socket."""
-        await self._runner.setup()
+        await self._speakers.start()
         options: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
         loop = asyncio.get_running_loop()
         self._servers.append(await loop.create_unix_server(self.gate, sock=sock, backlog=_BACKLOG, **options))
@@ -74,13 +69,7 @@ class Server:
         """Take no more connections, let answers that are on their way go out, and hang up."""
         for server in self._servers:
             server.close()
-        await self._runner.cleanup()
-
-    def _inner(self) -> asyncio.Protocol:
-        serve = self._runner.server
-        if serve is None:
-            raise FsxwarmError(Kind.RESTARTING, "the daemon is stopping")
-        return serve()
+        await self._speakers.close()
 
     def _handler(self, route: Route) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -187,9 +176,6 @@ def _json(answer: object, status: int) -> web.Response:
         return web.Response(status=status, headers=HEADERS)
     body = json.dumps(answer).encode() + b"\n"
     return web.Response(body=body, status=status, content_type="application/json", headers=HEADERS)
-
-
-HEADERS: Final = {"Server": "fsxwarm", "Cache-Control": "no-store"}
 
 
 def _refused(error: FsxwarmError) -> web.Response:
