@@ -31,12 +31,12 @@ asked_for() {
 }
 
 # Ask the daemon about the job's comment, within $1 seconds; the answer is in $answer, and how it went in $status.
-# The asker has a session of its own: what hangs in it is killed whole, and never waited for longer than a second.
+# What hangs then is killed, with all that it has started: none of it has anything to clean up.
 ask() {
     within=$1 call=$2
     shift 2
     answer=$(printf '%s' "$SLURM_JOB_COMMENT" |
-        timeout --kill-after=1 "$within" "$here/ask.sh" "$call" "$SLURM_JOB_ID" "$SLURM_JOB_UID" comment "$@" 2>&1)
+        timeout --signal=KILL "$within" "$here/ask.sh" "$call" "$SLURM_JOB_ID" "$SLURM_JOB_UID" comment "$@" 2>&1)
     status=$?
     [ "$status" -lt 124 ] || answer="no answer within $within s"
 }

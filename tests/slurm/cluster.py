@@ -190,13 +190,17 @@ def lacking(*things: str) -> NoReturn:
 
 
 @contextmanager
-def slurm(*extra: str, etc: Mapping[str, str] | None = None, cpus: int = 16) -> Iterator[Cluster]:
-    """Start a cluster. `extra`: lines of slurm.conf; `{etc}` in them is the folder with the files of `etc`."""
+def slurm(
+    *extra: str, etc: Mapping[str, str] | None = None, folders: Mapping[str, Path] | None = None, cpus: int = 16
+) -> Iterator[Cluster]:
+    """Start a cluster. `extra`: lines of slurm.conf; `{etc}` in them is the folder with `etc`'s files and `folders`."""
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     try:
         with ExitStack() as stack:
             munge = stack.enter_context(munged(folder / "munge"))
             cluster = Cluster(folder, munge)
+            for name, source in (folders or {}).items():
+                shutil.copytree(source, folder / "etc" / name)
             _prepare(cluster, extra, etc or {}, cpus)
             stack.callback(cluster.stop)
             for name in ("slurmctld", *NODES):
@@ -211,14 +215,14 @@ def _prepare(cluster: Cluster, extra: Sequence[str], etc: Mapping[str, str], cpu
     folder = cluster.folder
     folder.chmod(0o755)
     for name in ("state", "log", "etc", "out", *(f"spool-{node}" for node in NODES)):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)
     for name in ("state", "log"):
         shutil.chown(folder / name, "slurm", "slurm")
     shutil.chown(folder / "out", USER, USER)
     for name, text in etc.items():
         (folder / "etc" / name).write_text(text)
         (folder / "etc" / name).chmod(0o755)
-    port, *ports = _free_ports(1 + len(NODES))
+    port, *ports = free_ports(1 + len(NODES))
     lines = [line.replace("{etc}", str(folder / "etc")) for line in extra]
     lines += [
         f"NodeName={node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={its} CPUs={cpus} RealMemory=4000"
@@ -230,7 +234,8 @@ def _prepare(cluster: Cluster, extra: Sequence[str], etc: Mapping[str, str], cpu
     cluster.conf.write_text(text)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at just now."""
     with ExitStack() as stack:
         socks = [stack.enter_context(socket.socket()) for _ in range(count)]
         for sock in socks:

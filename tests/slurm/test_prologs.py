@@ -1,0 +1,162 @@
+"""The prologs and epilogs on a real Slurm: jobs find their data, and no node is ever drained."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slurm.cluster import NODES
+from slurm.site import HOOKS, UID, Site, site, without_daemon
+
+SCRIPT = "#!/bin/sh\necho ran\n"
+BOTH = (
+    "PrologFlags=Alloc",
+    "Prolog={etc}/fsxwarm/prolog.sh",
+    "Epilog={etc}/fsxwarm/epilog.sh",
+    "PrologSlurmctld={etc}/fsxwarm/prologctld.sh",
+    "EpilogSlurmctld={etc}/fsxwarm/epilogctld.sh",
+)
+
+
+@pytest.fixture(scope="module")
+def machine(real_slurm: None) -> Iterator[Site]:  # noqa: ARG001 - it skips
+    with site(*BOTH) as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def no_node_drained(machine: Site) -> Iterator[None]:
+    yield
+    assert set(machine.cluster.states()) == set(NODES)
+    assert not [state for state in machine.cluster.states().values() if "drain" in state or "down" in state]
+
+
+def ran(machine: Site, job: str) -> None:
+    assert machine.cluster.wait(job, "COMPLETED", "FAILED", "CANCELLED")["JobState"] == "COMPLETED"
+    assert machine.cluster.output(job) == "ran\n"
+
+
+def hook(machine: Site, name: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a hook as slurmd does: without PATH, HOME or anything else."""
+    return subprocess.run([machine.hooks / name], env=environ, capture_output=True, check=False, timeout=60)
+
+
+def job_of(comment: str) -> dict[str, str]:
+    return {"SLURM_JOB_ID": "99", "SLURM_JOB_UID": str(UID), "SLURM_JOB_COMMENT": comment}
+
+
+def test_a_job_on_four_nodes_finds_its_data_warmed_once(machine: Site) -> None:
+    data = machine.data("four")
+    job = machine.cluster.sbatch(SCRIPT, "-N4", f"--comment=fsxwarm:preload={data}")
+
+    ran(machine, job)
+    assert machine.released(data) == 0
+    warmed = [one for one in machine.jobs() if one["slurm_job_id"] == job]
+    assert [(one["owner"], one["phase"]) for one in warmed] == [(UID, "done")]
+    machine.until(lambda: machine.leases(job) == [])
+
+
+def test_the_data_is_kept_while_the_job_runs(machine: Site) -> None:
+    data = machine.data("kept")
+    job = machine.cluster.sbatch("#!/bin/sh\nsleep 300\n", f"--comment=fsxwarm:preload={data}")
+    machine.cluster.wait(job, "RUNNING")
+    machine.until(lambda: machine.leases(job) == [str(data)])
+
+    machine.cluster.run("scancel", job)
+    machine.until(lambda: machine.leases(job) == [])
+
+
+def test_space_is_given_back_when_the_job_asks_for_it(machine: Site) -> None:
+    data = machine.data("back")
+    ran(machine, machine.cluster.sbatch(SCRIPT, f"--comment=fsxwarm:preload={data} release=after"))
+
+    machine.until(lambda: machine.released(data) == 4)
+
+
+@pytest.mark.parametrize(
+    "comment", ["fsxwarm:perload=/x", "fsxwarm:preload=/no/such/path", "fsxwarm:", "other", "'\"$(id)`"]
+)
+def test_whatever_the_comment_says_the_job_runs(machine: Site, comment: str) -> None:
+    ran(machine, machine.cluster.sbatch(SCRIPT, f"--comment={comment}"))
+
+
+def test_without_a_comment_nothing_is_asked(machine: Site) -> None:
+    before = len(machine.jobs())
+    ran(machine, machine.cluster.sbatch(SCRIPT))
+    assert len(machine.jobs()) == before
+
+
+def test_without_a_daemon_the_job_runs(machine: Site) -> None:
+    conf = machine.hooks / "fsxwarm.conf"
+    kept = conf.read_text()
+    try:
+        without_daemon(machine.hooks)
+        conf.write_text(kept.replace(str(machine.address), "127.0.0.1:1"))
+        ran(machine, machine.cluster.sbatch(SCRIPT, "-N2", "--comment=fsxwarm:preload=/x"))
+    finally:
+        conf.write_text(kept)
+
+
+def test_a_prolog_waits_no_longer_than_it_may(machine: Site) -> None:
+    conf = machine.hooks / "fsxwarm.conf"
+    kept = conf.read_text()
+    data = machine.data("slow")
+    machine.hold_restores(hold=True)
+    try:
+        conf.write_text(f"{kept}seconds=8\n")
+        began = time.monotonic()
+        done = hook(machine, "prolog.sh", **job_of(f"fsxwarm:preload={data}"))
+        assert time.monotonic() - began < 9
+        assert done.returncode == 0
+        assert b"begins without all of its data: job" in done.stderr
+
+        conf.write_text(f"{kept}seconds=2\nstrict=1\n")
+        assert hook(machine, "prolog.sh", **job_of(f"fsxwarm:preload={data}")).returncode == 1
+    finally:
+        conf.write_text(kept)
+        machine.hold_restores(hold=False)
+    assert hook(machine, "epilog.sh", **job_of(f"fsxwarm:preload={data}")).returncode == 0
+
+
+def test_a_hook_does_not_wait_for_what_hangs(machine: Site, tmp_path: Path) -> None:
+    conf = machine.hooks / "fsxwarm.conf"
+    kept = conf.read_text()
+    hanging = tmp_path / "munge"
+    hanging.write_text("#!/bin/sh\ntrap '' TERM\nexec sleep 600\n")
+    hanging.chmod(0o755)
+    try:
+        conf.write_text(f"{kept}seconds=2\nPATH={tmp_path}:/usr/bin:/bin\n")
+        began = time.monotonic()
+        done = hook(machine, "prolog.sh", **job_of("fsxwarm:preload=/x"))
+        assert (done.returncode, time.monotonic() - began < 8) == (0, True)
+        assert b"no answer within 1 s" in done.stderr
+    finally:
+        conf.write_text(kept)
+
+
+@pytest.mark.parametrize("broken", ["if then (", "exit 7", "seconds=many", "PATH=/nonexistent"])
+@pytest.mark.parametrize("name", ["prolog.sh", "epilog.sh", "prologctld.sh", "epilogctld.sh"])
+def test_a_broken_configuration_drains_nothing(machine: Site, name: str, broken: str) -> None:
+    conf = machine.hooks / "fsxwarm.conf"
+    kept = conf.read_text()
+    try:
+        conf.write_text(f"{kept}{broken}\n")
+        assert hook(machine, name, **job_of("fsxwarm:preload=/x")).returncode == 0
+    finally:
+        conf.write_text(kept)
+
+
+def test_a_hook_that_asks_nothing_costs_nothing(machine: Site) -> None:
+    began = time.monotonic()
+    assert hook(machine, "prolog.sh", SLURM_JOB_ID="1", SLURM_JOB_UID="5").returncode == 0
+    assert time.monotonic() - began < 1
+
+
+def test_the_shipped_files_are_sound() -> None:
+    for script in HOOKS.glob("*.sh"):
+        done = subprocess.run(["sh", "-n", script], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
