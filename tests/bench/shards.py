@@ -34,7 +34,7 @@ from fsxwarm.sim.world import World
 
 CLIENT, FILE_SYSTEM = 110.0, 345.0
 SPEC = WorldSpec(agents=69, latency=69 / FILE_SYSTEM, bandwidth=1e12, client_rate=CLIENT)
-DATASET = Dataset(20_000, fixed(1_000_000))
+DATASET = Dataset(20_000, fixed(1_000_000), associations=4)
 SHARDS = (1, 2, 4, 8)
 TARGET = {1: 1.0, 2: 1.4, 4: 2.3, 8: 3.0}
 """Gain over one client, by shards."""
