@@ -13,7 +13,6 @@ from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.model.association import may_be_fsx
 from fsxwarm.model.job import JobRequest
 from fsxwarm.model.s3 import is_uri
 from fsxwarm.ports.restore_log import RestoreLog
@@ -86,8 +85,7 @@ class Archive:
 
     async def linked(self) -> list[bytes]:
         """The folders of the associations of all FSx mounts; those that AWS does not tell of are left out."""
-        atlas = self.atlas
-        charts = [await atlas.chart(mount) for mount in atlas.mounts if may_be_fsx(mount.source)]
+        charts = await self.atlas.charts_of_fsx()
         for chart in charts:
             if chart.failure is not None:
                 self.tell(f"associations are not known: {chart.failure} ({chart.failure.advice})")

@@ -18,6 +18,7 @@ from fsxwarm.model.association import (
     legacy_link,
     link_of,
     links_of,
+    may_be_fsx,
     parse_source,
     shown,
 )
@@ -64,6 +65,10 @@ class Atlas:
     async def charts(self) -> list[Chart]:
         """Chart all mounts."""
         return list(await asyncio.gather(*(self.chart(mount) for mount in self._mounts)))
+
+    async def charts_of_fsx(self) -> list[Chart]:
+        """Chart the mounts that may be FSx: for what nobody has asked for in so many words."""
+        return list(await asyncio.gather(*(self.chart(mount) for mount in self._mounts if may_be_fsx(mount.source))))
 
     async def chart(self, mount: Mounted) -> Chart:
         """Chart a mount; what goes wrong is in the chart."""

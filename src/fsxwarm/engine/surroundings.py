@@ -51,7 +51,7 @@ class Surroundings:
             return
         links: list[LinkMeasure] = []
         limits: dict[str, float] = {}
-        for chart in await self._atlas().charts():
+        for chart in await self._atlas().charts_of_fsx():
             mount = chart.mount.path.decode("utf-8", "backslashreplace")
             links += [
                 LinkMeasure(
