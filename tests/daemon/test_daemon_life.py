@@ -67,14 +67,16 @@ def test_a_bad_configuration_changes_nothing_and_is_told_of(live: Live, bad: str
 
 def test_what_needs_a_restart_is_named(live: Live) -> None:
     before = live.config.read_text()
-    live.config.write_text(before.replace("/run/s", "/run/other") + "[warming]\nattempts = 9\n")
+    live.config.write_text(before.replace("/run/s", "/run/other") + "[warming]\nattempts = 9\nhelpers = 3\n")
     try:
         reload(live)
+        reload(live)
+        assert any("from the next start on: daemon.socket, warming.helpers" in line for line in live.systemd.heard)
     finally:
         live.config.write_text(before)
         reload(live)
     said = [line.get("after_restart") for line in live.log]
-    assert "daemon.socket, warming" in said
+    assert said[-3:] == ["daemon.socket, warming.helpers"] * 2 + [None]
 
 
 def test_it_stops_when_told_to_and_answers_who_waits() -> None:

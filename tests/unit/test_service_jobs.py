@@ -311,3 +311,26 @@ def test_release_jobs_leave_what_is_wanted_leased_or_anothers(tmp_path: Path) ->
         assert stage.resident() == 0
 
     play(go)
+
+
+def test_another_policy_holds_for_jobs_that_run(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = Stage(tmp_path, agents=100, latency=5.0, mdts=1)
+        stage.fill(800)
+        async with stage.service(policy=narrow(10)) as service:
+            job = await service.submit(request())
+            await asyncio.sleep(60.0)
+            (lane,) = service.health().lanes
+            assert lane.window == 10
+            await service.reconfigure(replace(service.plan, policy=narrow(80)))
+            before = stage.resident()
+            await asyncio.sleep(60.0)
+            (lane,) = service.health().lanes
+            assert lane.window == 80
+            assert stage.resident() > before + 100
+            view = await ended(service, job.id)
+            assert (view.job.exit, view.counters.coverage) == (Exit.DONE, 1.0)
+            assert view.counters.found.files == 800
+        assert stage.duplicates == 0
+
+    play(go)

@@ -158,19 +158,14 @@ class Daemon:
             log(Line.CONFIGURATION_BAD, error=str(error))
             self._notifier.ready(f"going on with the old configuration: {error.message}")
             return
-        later = [
-            name
-            for name in ("daemon.socket", "daemon.state", "metrics", "remote", "warming")
-            if _differs(config, self._config, name)
-        ]
+        later = ", ".join(wiring.after_restart(config, self._config))
         await service.reconfigure(wiring.plan_of(config, service.plan.policy))
         api.quota, api.slurm.rules = wiring.quota_of(config), wiring.slurm_rules_of(config)
         server.gate.circle, server.gate.limits = circle, wiring.gate_limits_of(config)
         server.request_size = config.limits.request_size
         set_up(config.daemon.log)
-        self._config = config
-        log(Line.CONFIGURATION_READ, **({"after_restart": ", ".join(later)} if later else {}))
-        self._notifier.ready("ready")
+        log(Line.CONFIGURATION_READ, **({"after_restart": later} if later else {}))
+        self._notifier.ready(f"ready; from the next start on: {later}" if later else "ready")
 
     async def _tell(self, core: wiring.Core) -> None:
         """Keep the line in `systemctl status` true, and note problems as they come and go."""
@@ -181,12 +176,6 @@ class Daemon:
             jobs = ", ".join(f"{count:,} {phase}" for phase, count in sorted(health.jobs.items())) or "none"
             problem = f"; {health.problems[0]}" if health.problems else ""
             self._notifier.status(f"jobs: {jobs}{problem}")
-
-
-def _differs(one: Config, other: Config, name: str) -> bool:
-    for part in name.split("."):
-        one, other = getattr(one, part), getattr(other, part)
-    return one != other
 
 
 def _leave() -> None:

@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Final
 
 from fsxwarm.app import open_app
 from fsxwarm.configfile import Config
@@ -36,6 +37,12 @@ from fsxwarm.model.job import Identity
 from fsxwarm.model.policy import Policy
 from fsxwarm.ports.tree import Place
 from fsxwarm.store.sqlite import SqliteStore
+
+_AFTER_RESTART: Final = (
+    "daemon.socket", "daemon.state", "metrics.listen", "remote",
+    "warming.backend", "warming.lfs", "warming.mounts", "warming.lfs_parallel", "warming.call_deadline",
+    "warming.helpers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,11 @@ def _notice(message: str) -> None:
 
 
 def plan_of(config: Config, policy: Policy) -> ServicePlan:
-    """What the service does of its own accord."""
+    """What the service does of its own accord; `policy` says of warming what is no matter of the configuration."""
+    warming = config.warming
+    bounds = {"start": warming.window_start, "floor": warming.window_floor, "ceiling": warming.window_ceiling}
     return ServicePlan(
-        policy=policy,
+        policy=replace(policy, window=replace(policy.window, **bounds), attempts=warming.attempts),
         reserve=config.warming.reserve,
         keep_warm=tuple(KeepWarm(tuple(map(os.fsencode, one.paths)), one.every) for one in config.keep_warm),
         make_room=tuple(
@@ -95,6 +104,18 @@ def plan_of(config: Config, policy: Policy) -> ServicePlan:
         inventory_every=config.inventory.every,
         inventory_rate=config.inventory.rate,
     )
+
+
+def after_restart(config: Config, running: Config) -> list[str]:
+    """Which keys have values that are not `running`, and cannot hold before the next start."""
+    return [key for key in _AFTER_RESTART if _value(config, key) != _value(running, key)]
+
+
+def _value(config: Config, key: str) -> object:
+    value: object = config
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def circle_of(config: Config) -> Circle:

@@ -282,9 +282,9 @@ class Service:
             await self._journal.flush()
 
     async def reconfigure(self, plan: ServicePlan) -> None:
-        """Go by another plan from now on; the policy of warming holds from the next start on."""
+        """Go by another plan from now on. Another policy of warming lets all walks begin anew, after a pause."""
         self.plan = plan
-        self._warming.plan = replace(plan, policy=self._warming.plan.policy)
+        self._warming.go_by(plan)
         await self._jobs.keep_warm(plan.keep_warm)
 
     def _must_not_drain(self) -> None:

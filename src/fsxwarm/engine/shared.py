@@ -86,6 +86,7 @@ class SharedWarming:
         self._now = asyncio.get_running_loop().time
         self._driver = self._new_driver()
         self._numbers = 0
+        self._renew = False
         self.walks: dict[int, Walk] = {}
         self.room: dict[int, Measure] = {}
         self.mounts: dict[int, bytes] = {}
@@ -158,8 +159,8 @@ class SharedWarming:
     async def run(self) -> None:
         """Warm until cancelled.
 
-        When everything fails at once (no lfs, nothing answers) it begins anew after a pause, as after a crash: every
-        walk again, every action looked at before it is asked for.
+        When everything fails at once (no lfs, nothing answers), or another policy is to hold, it begins anew after a
+        pause, as after a crash: every walk again, every action looked at before it is asked for.
         """
         try:
             while True:
@@ -173,7 +174,14 @@ class SharedWarming:
             await self._end_tasks()
             await self._driver.close()
 
+    def go_by(self, plan: ServicePlan) -> None:
+        """Go by another plan from now on; by another policy after the pause in which calls under way come to an end."""
+        self._renew = self._renew or plan.policy != self.plan.policy
+        self.plan = plan
+        self._wake()
+
     async def _begin_anew(self) -> None:
+        self._renew = False
         await self._end_tasks()
         await self._driver.close()
         self.requests += self._driver.requests
@@ -196,7 +204,7 @@ class SharedWarming:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _drive(self) -> None:
-        while True:
+        while not self._renew:
             now = self._now()
             for walk in next_to_walk(self.walks.values(), self.plan.walks, now):
                 self._begin(walk)
