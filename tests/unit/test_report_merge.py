@@ -70,6 +70,12 @@ async def test_missing_and_unfinished_shards_are_named(tmp_path: Path) -> None:
     assert (merged.exit, merged.found) == (Exit.INCOMPLETE, Tally(4, 40))
 
 
+async def test_stopped_shards_are_to_be_run_again_and_failed_files_are_not(tmp_path: Path) -> None:
+    codes = (0, 3, 4, 5, 6, 130)
+    reports = [await read(tmp_path, header(f"{n}/7"), summary(code)) for n, code in enumerate(codes, start=1)]
+    assert [shard.index for shard in Merged(reports).to_run_again] == [7, 3, 4, 5, 6]
+
+
 async def test_the_latest_report_of_a_shard_counts(tmp_path: Path) -> None:
     merged = Merged(
         [

@@ -44,7 +44,7 @@ class ShardDocument(TypedDict):
 
 
 class MergedDocument(TypedDict):
-    """`fsxwarm.merged/1`. `again` has the command that runs a missing or unfinished shard."""
+    """`fsxwarm.merged/1`. `again` has the command for each shard that did not come to its end."""
 
     schema: str
     exit: int
@@ -96,8 +96,8 @@ def _show_holes(merged: Merged) -> None:
             some = ", ".join(map(str, shards[:_NAMED]))
             more = f" and {len(shards) - _NAMED:,} more" if len(shards) > _NAMED else ""
             out.print(f"{what}: {format_count(len(shards), 'shard')}: {some}{more}", style="yellow")
-    if holes := [*merged.unfinished, *merged.missing]:
-        out.print(f"to run one again: {safe(_again(merged, holes[0]))}")
+    if again := merged.to_run_again:
+        out.print(f"to run one again: {safe(_again(merged, again[0]))}")
 
 
 def _shards(merged: Merged) -> Table:
@@ -146,7 +146,7 @@ def merged_document(merged: Merged) -> MergedDocument:
         "shards": [_shard(one) for one in merged.reports],
         "missing": [str(shard) for shard in merged.missing],
         "unfinished": [str(shard) for shard in merged.unfinished],
-        "again": {str(shard): _again(merged, shard) for shard in (*merged.unfinished, *merged.missing)},
+        "again": {str(shard): _again(merged, shard) for shard in merged.to_run_again},
         "found": tally(merged.found),
         "outcomes": {outcome.value: tally(some) for outcome, some in merged.outcomes.items()},
         "cold": [

@@ -91,6 +91,13 @@ class Merged:
         return [Shard(index, self.count) for index in range(1, self.count + 1) if index not in there]
 
     @property
+    def to_run_again(self) -> list[Shard]:
+        """Shards that did not come to their end: without a whole report, interrupted, out of time or room, given up."""
+        ended = {Exit.DONE, Exit.INCOMPLETE}
+        stopped = [one.shard for one in self.finished if one.exit not in ended]
+        return [*self.unfinished, *self.missing, *stopped]
+
+    @property
     def exit(self) -> Exit:
         """The one status for all."""
         holes = [Exit.INCOMPLETE] if self.missing or self.unfinished else []
