@@ -23,10 +23,12 @@ from fsxwarm.cli.progress import Mode, showing
 from fsxwarm.cli.s3_view import checked_lines
 from fsxwarm.cli.saying import Saying
 from fsxwarm.cli.thaw import make_preflight, settle_waiting, thaw_document, would_thaw
+from fsxwarm.cli.unlinked import without_purpose
 from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
 from fsxwarm.engine.explain import Explaining
+from fsxwarm.engine.linked import Roots
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
 from fsxwarm.engine.report import Report, check_report, files_to_retry
@@ -100,7 +102,8 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     preflight = make_preflight(app, command.check_s3, command.thaw, saying.tell, spare=spare, fit=command.fit)
     explaining = Explaining(account, app.aws.atlas, app.aws.log, time.time)
     listener = account if command.check_s3 is CheckS3.NEVER else explaining
-    warmer = Warmer(app.tree, metrics.hsm, selection, policy, wish, metrics.hearing(listener), preflight)
+    roots = Roots(listener, [place.path for place in await selection.resolve()])
+    warmer = Warmer(app.tree, metrics.hsm, selection, policy, wish, metrics.hearing(roots), preflight)
     if child is not None:
         child.started()
     try:
@@ -120,6 +123,9 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
             again=_again(command),
             shard=command.shard,
         )
+        ended.unlinked = await without_purpose(app, command.check_s3, roots, code, command.shard)
+        if ended.unlinked:
+            code = worst(code, Exit.CANNOT)
         return await metrics.end(await _tell(app, command, ended, report, code))
     except FsxwarmError as error:
         explaining.let_go()

@@ -14,6 +14,7 @@ from fsxwarm.cli.schema import PreloadDocument, Short, issues, json_path, tally,
 from fsxwarm.cli.snapshot import limit_of
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
 from fsxwarm.cli.thaw import thaw_document, thaw_lines
+from fsxwarm.cli.unlinked import unlinked_line
 from fsxwarm.engine.account import Account, Cold
 from fsxwarm.engine.preflight import Preflight
 from fsxwarm.engine.selection import Selection
@@ -61,6 +62,8 @@ class Ended:
         self._checked = preflight.found
         self._thawing = preflight.thawing
         self._again = again
+        self.unlinked: list[bytes] = []
+        """Paths that had nothing to restore and lie outside every association."""
 
     @property
     def waited_for_thaws(self) -> bool:
@@ -102,6 +105,8 @@ class Ended:
             if outcome in _EXPLAINED and reason is not None:
                 _explain(out, outcome, reason, cold)
         show_leftovers(out, self.selection, self._account.troubles)
+        if self.unlinked:
+            out.print(unlinked_line(self.unlinked), style="yellow")
         self._show_room(out)
         for line in self._next():
             out.print(line)
@@ -194,6 +199,8 @@ class Ended:
             document["short"] = short
         if self.report is not None:
             document["report"] = json_path(bytes(self.report))
+        if self.unlinked:
+            document["unlinked"] = [json_path(path) for path in self.unlinked]
         if self._account.is_ready:
             document["ready"] = True
         return document

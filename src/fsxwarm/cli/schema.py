@@ -109,7 +109,10 @@ class Flags(TypedDict):
 
 
 class StatusDocument(Leftovers):
-    """`fsxwarm.status/1`. `coverage` is the resident share of the bytes whose state is known, between 0 and 1."""
+    """`fsxwarm.status/1`. `coverage` is the resident share of the bytes whose state is known, between 0 and 1.
+
+    `unlinked` are paths outside every association; left out where there are none, or it is not known.
+    """
 
     schema: str
     exit: int
@@ -121,6 +124,7 @@ class StatusDocument(Leftovers):
     skipped: int
     flags: NotRequired[Flags]
     folders: NotRequired[list[Folder]]
+    unlinked: NotRequired[list[FilePath]]
 
 
 class Left(Tally):
@@ -234,7 +238,8 @@ class PreloadDocument(Leftovers):
     `outcomes` counts every file that settled: resident (before), restored, failed, blocked, vanished, cancelled; `cold`
     breaks down those that are not resident. `not_reached` were found and not dealt with before the run was stopped;
     `in_flight` go on at FSx. `ready` is there once the share asked for was resident. `look_ups` counts files looked
-    at, by way: stat, state, action, released.
+    at, by way: stat, state, action, released. `unlinked` are paths outside every association, where nothing was to be
+    restored either.
     """
 
     schema: str
@@ -255,6 +260,7 @@ class PreloadDocument(Leftovers):
     window: Window
     s3: CheckedS3
     thaw: NotRequired[ThawDocument]
+    unlinked: NotRequired[list[FilePath]]
     shard: NotRequired[str]
     short: NotRequired[Short]
     report: NotRequired[FilePath]

@@ -15,6 +15,7 @@ from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
 from fsxwarm.cli.status_view import show, status_document
+from fsxwarm.cli.unlinked import LinkCheck
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit
@@ -77,13 +78,15 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             whole=flags or (by_folder is not None and files_from is not None),
         )
         survey = Survey(app.hsm, selection, depth=by_folder, flags=flags)
-        async with ticking(lambda: _progress(survey.status)):
+        asked = [] if check else await selection.resolve()  # a script that waits for a yes is not held up
+        async with LinkCheck(app.aws.atlas, asked) as check_of_links, ticking(lambda: _progress(survey.status)):
             found = await survey.run()
+            links = await check_of_links.end()
         code = _exit(found, selection) if check else Exit.DONE
         if json:
-            emit_json(status_document(found, selection, code), app.hsm.choice)
+            emit_json(status_document(found, selection, code, links.unlinked), app.hsm.choice)
         else:
-            show(found, selection)
+            show(found, selection, links.lines())
         return code
 
     several = len(paths or ()) != 1

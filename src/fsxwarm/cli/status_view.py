@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
@@ -15,8 +17,8 @@ from fsxwarm.model.tally import Coverage
 from fsxwarm.model.units import format_count, format_size
 
 
-def show(status: Status, selection: Selection) -> None:
-    """Print what was found for people."""
+def show(status: Status, selection: Selection, more: Sequence[str] = ()) -> None:
+    """Print what was found for people, and some lines `more`."""
     out = console()
     table = plain_table("", ["files", "size", "", ""])
     total = status.total
@@ -34,11 +36,13 @@ def show(status: Status, selection: Selection) -> None:
     if status.folders:
         out.print()
         _show_folders(out, status.folders)
-    if status.vanished or status.troubles.count or selection.missing.count or selection.outside.count:
+    if more or status.vanished or status.troubles.count or selection.missing.count or selection.outside.count:
         out.print()
     if status.vanished:
         out.print(f"{format_count(status.vanished, 'path')} vanished meanwhile")
     show_leftovers(out, selection, status.troubles)
+    for line in more:
+        out.print(line, style="yellow")
 
 
 def _show_flags(out: Console, flags: FlagTallies) -> None:
@@ -71,7 +75,7 @@ def _show_folders(out: Console, folders: dict[bytes, Coverage]) -> None:
     out.print(table)
 
 
-def status_document(status: Status, selection: Selection, code: Exit) -> StatusDocument:
+def status_document(status: Status, selection: Selection, code: Exit, unlinked: Sequence[bytes] = ()) -> StatusDocument:
     """Write what was found as the object that `--json` prints."""
     document: StatusDocument = {
         "schema": "fsxwarm.status/1",
@@ -96,6 +100,8 @@ def status_document(status: Status, selection: Selection, code: Exit) -> StatusD
             "restoring": tally(flags.restoring),
             "unread": tally(flags.unread),
         }
+    if unlinked:
+        document["unlinked"] = [json_path(path) for path in unlinked]
     if status.depth is not None:
         document["folders"] = [_folder(path, coverage) for path, coverage in sorted(status.folders.items())]
     return document

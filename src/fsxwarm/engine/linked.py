@@ -1,0 +1,77 @@
+"""Paths that no association covers: nothing there comes from S3."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+
+from fsxwarm.engine.atlas import Atlas
+from fsxwarm.engine.folders import parent
+from fsxwarm.engine.warm import Listener
+from fsxwarm.model.association import link_of, may_be_fsx
+from fsxwarm.model.entry import Trouble
+from fsxwarm.model.messages import Finish, Say
+from fsxwarm.model.outcome import Outcome
+
+
+async def unlinked(atlas: Atlas, paths: Iterable[bytes], patience: float) -> list[bytes]:
+    """Those of some real paths on FSx that lie in no association and have none below them.
+
+    Paths of which FSx does not tell, or not within `patience` seconds, are left out. CloudError if it cannot be asked.
+    """
+    try:
+        async with asyncio.timeout(patience):
+            return [path for path in paths if await _is_unlinked(atlas, path)]
+    except TimeoutError:
+        return []
+
+
+async def _is_unlinked(atlas: Atlas, path: bytes) -> bool:
+    mount = atlas.mount_of(path)
+    if mount is None or not may_be_fsx(mount.source):
+        return False
+    chart = await atlas.chart(mount)
+    if chart.failure is not None:
+        raise chart.failure
+    below = path.rstrip(b"/") + b"/"
+    inside = link_of(path, chart.links) is not None or any((link.base + b"/").startswith(below) for link in chart.links)
+    return chart.system is not None and not inside
+
+
+class Roots:
+    """Hears a warming, hands it on, and remembers under which of the paths given something was not resident already."""
+
+    def __init__(self, listener: Listener, roots: Sequence[bytes]) -> None:
+        self._listener = listener
+        self._untouched = dict.fromkeys(roots)
+
+    @property
+    def resident(self) -> list[bytes]:
+        """The paths under which nothing was released."""
+        return list(self._untouched)
+
+    def settled(self, finish: Finish) -> None:
+        """See `Listener`."""
+        if self._untouched and finish.outcome not in {Outcome.RESIDENT, Outcome.VANISHED}:
+            for folder in _upwards(finish.entry.path):
+                self._untouched.pop(folder, None)
+        self._listener.settled(finish)
+
+    def said(self, say: Say) -> None:
+        """See `Listener`."""
+        self._listener.said(say)
+
+    def trouble(self, trouble: Trouble) -> None:
+        """See `Listener`."""
+        self._listener.trouble(trouble)
+
+    def ready(self) -> None:
+        """See `Listener`."""
+        self._listener.ready()
+
+
+def _upwards(path: bytes) -> Iterator[bytes]:
+    yield path
+    while (up := parent(path)) != path:
+        yield up
+        path = up
