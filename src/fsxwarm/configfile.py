@@ -122,6 +122,9 @@ class SlurmTable(_Table):
     fresh: Seconds = 60.0
     """How long what was found resident is taken for resident without another look."""
 
+    patience: Seconds = 60.0
+    """How long a job that waits for its data may not ask for it before it counts as cancelled."""
+
 
 class RemoteTable(_Table):
     """Requests from other machines, sealed with MUNGE."""

@@ -105,6 +105,8 @@ class PaperCore:
 
     async def release_lease(self, number: str) -> None:
         del self.promises[number]
+        async with self._changed:
+            self._changed.notify_all()
 
     def leases(self, *, owner: int | None = None) -> list[Lease]:
         return [lease for lease in self.promises.values() if owner in (None, lease.owner)]
@@ -142,6 +144,11 @@ class PaperCore:
         """Wait until so many listen to the events."""
         async with asyncio.timeout(20), self._changed:
             await self._changed.wait_for(lambda: len(self._listeners) == listeners)
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something holds that changes with a job."""
+        async with self._changed:
+            await self._changed.wait_for(is_so)
 
     async def tell(self, event: Event) -> None:
         for queue in self._listeners:

@@ -179,6 +179,28 @@ async def test_who_asks_again_begins_nothing(site: Site) -> None:
     assert list(site.core.all) == ["j1"]
 
 
+async def test_a_job_that_asks_no_more_for_its_data_counts_as_cancelled(site: Site) -> None:
+    site.desk.rules = replace(site.desk.rules, patience=0.01)
+    script = "#FSXWARM preload=/fsx/a"
+    await site.begin(text=script, source="script")
+    waiting = site.begin("8", text=script, source="script", wait=50.0)
+    async with asyncio.timeout(5):
+        await site.core.until(lambda: site.core.all["j1"].phase is Phase.CANCELLED)
+    assert site.core.all["j2"].phase is Phase.QUEUED, "who waits asks"
+
+    waiting.cancel()
+    async with asyncio.timeout(5):
+        await site.core.until(lambda: site.core.all["j2"].phase is Phase.CANCELLED and not site.leased)
+
+
+async def test_a_job_with_a_comment_runs_while_its_data_comes(site: Site) -> None:
+    site.desk.rules = replace(site.desk.rules, patience=0.0)
+    await site.begin()
+    await asyncio.sleep(0.02)
+
+    assert site.core.all["j1"].phase is Phase.QUEUED
+
+
 async def test_a_deadline_lets_the_job_go(site: Site) -> None:
     await site.begin(text=f"{COMMENT} deadline=1m")
     await site.core.finish("j1", Exit.DEADLINE)

@@ -104,9 +104,11 @@ def site(*extra: str, etc: Mapping[str, str] | None = None, hooks: str = "", fil
         (folder / "fsxwarm.conf").write_text(f"daemon={address}\nmunge_socket={cluster.munge.socket}\n{hooks}\n")
         settings = (
             f'[remote]\nlisten = "{address}"\nnetworks = ["127.0.0.0/8"]\nmunge_socket = "{cluster.munge.socket}"\n'
-            '[slurm]\nact_for_others = ["slurm", "root"]\n[metrics]\nlisten = ""\n'
+            '[slurm]\nact_for_others = ["slurm", "root"]\npatience = 3\n[metrics]\nlisten = ""\n'
         )
-        daemon = stack.enter_context(living("--files", str(files), settings=settings, FSXWARM_DAEMON_GROUP=USER))
+        daemon = stack.enter_context(
+            living("--files", str(files), settings=settings, FSXWARM_DAEMON_GROUP=USER, FSXWARM_ATTEMPTS="1")
+        )
         yield Site(cluster, daemon, address, folder)
 
 

@@ -132,6 +132,9 @@ class SlurmRules:
     """How long a job's paths are kept for it if nobody tells of its end."""
     fresh: float = 60.0
     """How long what was found resident is taken for resident without another look."""
+    patience: float = 60.0
+    """How long a job that waits for its data (its script was sent) may not ask before it counts as cancelled: when
+    Slurm cancels a job, it may kill the hook that was to tell of it (22.05, measured)."""
 
 
 class SlurmDesk:
@@ -156,6 +159,7 @@ class SlurmDesk:
         self._wall = wall
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
         self._kept: set[asyncio.Future[None]] = set()
+        self._clocks: dict[str, asyncio.TimerHandle] = {}
 
     async def begin(self, caller: Caller, wish: SlurmBegin) -> wire.SlurmJob:
         """Warm what a job needs, unless that is under way or has just been done; keep it until the job's end."""
@@ -168,8 +172,13 @@ class SlurmDesk:
             job = await self._whole(self._taken_on(caller, identity, wish, directive))
         until = self._wall() + wish.wait
         view = self._seen(job)
-        while not (view.job.ready or view.job.phase.final) and (left := until - self._wall()) > 0:
-            view = await self._service.wait(job, left)
+        self._stop_clock(job)
+        try:
+            while not _is_over(view) and (left := until - self._wall()) > 0:
+                view = await self._service.wait(job, left)
+        finally:
+            if wish.source == "script" and not _is_over(self._seen(job)):
+                self._start_clock(job, caller, wish)
         return _answer(view, self._wall())
 
     async def end(self, caller: Caller, wish: SlurmEnd) -> wire.SlurmEnded:
@@ -242,6 +251,23 @@ class SlurmDesk:
             await self._keep(request, directive, leave_out=wide if itself else frozenset())
             return fresh or (await self._service.submit(request)).id
 
+    def _start_clock(self, job: str, caller: Caller, wish: SlurmBegin) -> None:
+        """Let go of a job in some time, unless it is asked about again."""
+
+        def give_up() -> None:
+            del self._clocks[job]
+            if not _is_over(self._seen(job)):
+                gone = SlurmEnd(slurm_job_id=wish.slurm_job_id, uid=wish.uid, source=wish.source, ran=False)
+                self._keep_until_done(asyncio.ensure_future(self.end(caller, gone)))
+
+        self._stop_clock(job)
+        self._clocks[job] = asyncio.get_running_loop().call_later(self.rules.patience, give_up)
+
+    def _stop_clock(self, job: str) -> None:
+        clock = self._clocks.pop(job, None)
+        if clock is not None:
+            clock.cancel()
+
     def _known(self, identity: Identity, wish: SlurmBegin) -> str:
         """The job that an earlier answer to this user named."""
         view = self._service.job(wish.job)
@@ -307,10 +333,13 @@ class SlurmDesk:
     async def _whole(self, work: Awaitable[T]) -> T:
         """See work through to its end, also when the client hangs up in the middle of it."""
         future = asyncio.ensure_future(work)
+        self._keep_until_done(future)
+        return await asyncio.shield(future)
+
+    def _keep_until_done(self, future: asyncio.Future[T]) -> None:
         seen = asyncio.ensure_future(_outlived(future))
         self._kept.add(seen)
         seen.add_done_callback(self._kept.discard)
-        return await asyncio.shield(future)
 
 
 async def _outlived(future: asyncio.Future[T]) -> None:
@@ -328,6 +357,11 @@ def _alike(job: Job, request: JobRequest) -> bool:
         and not job.listed
         and (one.paths, one.include, one.exclude) == (request.paths, request.include, request.exclude)
     )
+
+
+def _is_over(view: JobView) -> bool:
+    """Whether a job need not be waited for any more."""
+    return view.job.ready or view.job.phase.final
 
 
 def _end(job: Job) -> float:

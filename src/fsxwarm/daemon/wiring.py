@@ -17,7 +17,7 @@ from fsxwarm.daemon.access import Circle
 from fsxwarm.daemon.api import Api, Quota
 from fsxwarm.daemon.chronicle import Chronicle
 from fsxwarm.daemon.gate import GateLimits
-from fsxwarm.daemon.logs import log
+from fsxwarm.daemon.logs import log, writes
 from fsxwarm.daemon.munge import Munge
 from fsxwarm.daemon.people import uids_of
 from fsxwarm.daemon.remote import Remote
@@ -70,7 +70,7 @@ async def open_core(config: Config, environ: Mapping[str, str]) -> AsyncIterator
         try:
             policy = await app.policy()
             plan = plan_of(config, policy)
-            chronicle = Chronicle(log, time.monotonic)
+            chronicle = Chronicle(log, time.monotonic, writes)
             archive = Archive(app.new_atlas, app.aws.log, _notice)
             means = Means(app.tree, app.hsm, access, store, archive, time.time)
             around = Surroundings(app.lustre_mounts, lambda: archive.atlas, app.aws.tally)
@@ -126,7 +126,7 @@ def circle_of(config: Config) -> Circle:
 def slurm_rules_of(config: Config) -> SlurmRules:
     """How Slurm's jobs are taken on."""
     slurm = config.slurm
-    return SlurmRules(uids_of(slurm.act_for_others), slurm.lease, slurm.fresh)
+    return SlurmRules(uids_of(slurm.act_for_others), slurm.lease, slurm.fresh, slurm.patience)
 
 
 def remote_of(config: Config, api: Api, server: Server, environ: Mapping[str, str]) -> Remote:
