@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Released:
-    """What a release task came to: files that were to be released, how many were, and the keys of those that were not.
+    """What a release task came to: files that were to be released, how many were, and the paths of those that were not.
 
     With `failed` the task counts as FAILED, as the real ones do; `deliver` puts its report into S3.
     """
@@ -59,6 +59,8 @@ class Trouble:
     times: int = 1
     seconds: float = 0.0
     cut: bool = False
+    after: bool = False
+    """Cut only once the work is done: the answer is lost."""
 
 
 @dataclass
@@ -77,6 +79,8 @@ class Account:
     """How often a task is seen executing before it has ended."""
     on_release: Callable[[list[str], int], Released] = lambda _paths, _days: Released(10, 10)
     """What a release task of some paths and days does, at its end."""
+    looked: threading.Event = field(default_factory=threading.Event)
+    """Set once somebody has looked at a task."""
     deliver: Callable[[str, str], None] = lambda _uri, _text: None
     """Puts a report where a task wants it: an S3 address and its text."""
 
@@ -139,6 +143,7 @@ class Account:
         return bool(running)
 
     def _fsx_describe_data_repository_tasks(self, fields: Json) -> Json:
+        self.looked.set()
         found = [task for task in self.tasks if task["TaskId"] in fields["TaskIds"]]
         if len(found) < len(fields["TaskIds"]):
             raise RefusalError("DataRepositoryTaskNotFound", "no such task")
@@ -210,11 +215,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             trouble = self._trouble(operation)
-            if trouble is not None and trouble.cut:
-                self.connection.close()
+            cut = trouble is not None and trouble.cut
+            if trouble is None or trouble.after or not cut:
+                answer, status = self._answer(service, operation, json.loads(body)), 200
+            if cut:
                 self.close_connection = True
                 return
-            answer, status = self._answer(service, operation, json.loads(body)), 200
         except RefusalError as refusal:
             answer, status = (
                 {"__type": refusal.code, "message": refusal.message, "Message": refusal.message},

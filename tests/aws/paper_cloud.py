@@ -61,9 +61,6 @@ class PaperCloud:
     async def read_object(self, bucket: str, key: str) -> bytes:
         raise NotImplementedError
 
-    async def keys(self, bucket: str, prefix: str) -> list[str]:
-        raise NotImplementedError
-
     async def release_task(self, system: str, paths: Sequence[str], days: int, token: str, report: str) -> Task:
         raise NotImplementedError
 

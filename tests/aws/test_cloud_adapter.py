@@ -21,6 +21,7 @@ def cloud(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AwsClou
 
 
 async def test_a_task_is_begun_once_and_one_at_a_time(account: Account, cloud: AwsCloud) -> None:
+    account.task_looks = 2
     first = await cloud.release_task("fs-00000000000000001", ["train"], 7, "token-1", "s3://data/reports")
     again = await cloud.release_task("fs-00000000000000001", ["train"], 7, "token-1", "s3://data/reports")
     assert first.id == again.id

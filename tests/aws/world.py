@@ -99,7 +99,11 @@ class World:
             nodes = [servers.seen_at(os.fsencode(path)) for path in old]
             cold = [node for node in nodes if not node.flags.released]
             count = servers.world.release_task(cold, servers.clock())
-            left = [self.key(path) for path, node in zip(old, nodes, strict=True) if not node.flags.released]
+            left = [
+                str(path.relative_to(self.here.fsx.mount))
+                for path, node in zip(old, nodes, strict=True)
+                if not node.flags.released
+            ]
             return Released(total=len(cold), released=count, failed=left)
 
         return self._fsx.ask(work)

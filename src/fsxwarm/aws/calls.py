@@ -19,6 +19,7 @@ from fsxwarm.ports.cloud import CloudError, Fault
 T = TypeVar("T")
 
 _ATTEMPTS: Final = 6
+_MOST_BODY: Final = 2**24
 _CODES: Final = {
     "AccessDenied": Fault.DENIED,
     "AccessDeniedException": Fault.DENIED,
@@ -96,7 +97,8 @@ class Calls:
     async def call(self, service: str, operation: str, action: str, **fields: Any) -> Any:
         """Call `operation` of a service's client with `fields`; returns the answer. Raises CloudError.
 
-        `action` is the IAM action that the call needs, for messages and policies.
+        `action` is the IAM action that the call needs, for messages and policies. A body comes as bytes, the first
+        16 MiB of it at most.
         """
         deadline: float | None = None
         loop = asyncio.get_running_loop()
@@ -131,7 +133,9 @@ class Calls:
         result = "ok"
         self.counter.begin(action)
         try:
-            return getattr(self._client(service), operation)(**fields)
+            answer = getattr(self._client(service), operation)(**fields)
+            if "Body" in answer:  # what is not read here would be read by the loop
+                answer["Body"] = answer["Body"].read(_MOST_BODY)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             message = str(error.response.get("Error", {}).get("Message", ""))
@@ -140,6 +144,8 @@ class Calls:
         except BotoCoreError as error:
             result = fault = _fault(error)
             raise CloudError(fault, action, type(error).__name__, str(error)) from None
+        else:
+            return answer
         finally:
             self.counter.end(action, result)
 

@@ -98,12 +98,8 @@ class AwsCloud:
     async def read_object(self, bucket: str, key: str) -> bytes:
         """See `Cloud`."""
         found = await self._calls.call("s3", "get_object", actions.GET_OBJECT, Bucket=bucket, Key=key)
-        body: bytes = found["Body"].read()
+        body: bytes = found["Body"]
         return body
-
-    async def keys(self, bucket: str, prefix: str) -> list[str]:
-        """See `Cloud`."""
-        return list((await self.list_objects(bucket, prefix, "")).objects)
 
     # ---- tasks -------------------------------------------------------------------------------------------------
 
@@ -230,9 +226,7 @@ def _task(one: Mapping[str, Any]) -> Task:
         id=one["TaskId"],
         state=TaskState(one["Lifecycle"]),
         total=status.get("TotalCount", 0),
-        done=status.get("SucceededCount", 0),
+        released=status.get("SucceededCount", 0),
         failed=status.get("FailedCount", 0),
-        released=status.get("ReleasedCapacity", 0),
         failure=one.get("FailureDetails", {}).get("Message", ""),
-        report=one.get("Report", {}).get("Path", ""),
     )

@@ -28,6 +28,7 @@ from fsxwarm.cli.options import (
 )
 from fsxwarm.cli.output import complain, emit_json, show_path
 from fsxwarm.cli.progress import Mode, choose
+from fsxwarm.cli.release_service import release_by_service
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
 from fsxwarm.engine.guard import ReleaseGuard
@@ -75,6 +76,23 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     nul: Nul = False,
     braces: Braces = False,
     check_s3: CheckS3Option = CheckS3.AUTO,
+    service: Annotated[
+        bool,
+        typer.Option(
+            "--service",
+            help="Let FSx release whole PATHs by itself, by --older-than in whole days (0d: any age), without patterns."
+            " It takes tasks of 32 paths each, one after another. For anything finer leave this out.",
+        ),
+    ] = False,
+    task_report: Annotated[
+        str | None,
+        typer.Option(
+            "--task-report",
+            metavar="S3",
+            help="With --service: FSx writes the files that it could not release there, below what is linked.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     backend: BackendOption = None,
@@ -88,6 +106,28 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     counted. Beware that Lustre also releases files that somebody merely holds **open**: a running job then
     waits for S3 when it next reads them.
     """
+    if service:
+        refused = {
+            "--until-free": until_free is not None,
+            "--include": bool(include),
+            "--exclude": bool(exclude),
+            "--files-from": files_from is not None,
+            "-0": nul,
+            "--braces": braces,
+            "--check-s3": check_s3 is not CheckS3.AUTO,
+            "--backend": backend is not None,
+            "--daemon": by_daemon,
+        }
+        return release_by_service(
+            paths,
+            older_than=older_than,
+            report=task_report,
+            refused=refused,
+            dry_run=dry_run,
+            yes=yes,
+            json=json,
+        )
+    _must_not(task_report)
     used_before = None if older_than is None else int(time.time() - read(parse_duration, older_than, "--older-than"))
     target = None if until_free is None else read(parse_amount, until_free, "--until-free")
     if target is not None and files_from is not None:
@@ -169,6 +209,11 @@ def _keeper(app: App, mode: CheckS3, *, make_room: bool) -> ReleaseGuard:
         )
     inspector = Inspector(app.aws.atlas, CheckS3.ALWAYS if strict else mode, complain, first=_OUT_OF_ORDER)
     return ReleaseGuard(inspector, strict=strict)
+
+
+def _must_not(task_report: str | None) -> None:
+    if task_report is not None:
+        raise FsxwarmError(Kind.USAGE, "--task-report is about --service", hint="add --service, or leave it out")
 
 
 def _must_be_able_to_ask(files_from: str | None) -> None:

@@ -86,16 +86,14 @@ class TaskState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A data repository task: files in all, done and failed so far, and the bytes that it has released."""
+    """A data repository task: files in all, released and failed so far; `failure` is why it failed."""
 
     id: str
     state: TaskState
     total: int = 0
-    done: int = 0
-    failed: int = 0
     released: int = 0
+    failed: int = 0
     failure: str = ""
-    report: str = ""
 
 
 class Cloud(Protocol):
@@ -122,11 +120,7 @@ class Cloud(Protocol):
         ...
 
     async def read_object(self, bucket: str, key: str) -> bytes:
-        """The bytes of a small object (s3:GetObject)."""
-        ...
-
-    async def keys(self, bucket: str, prefix: str) -> list[str]:
-        """The first keys under a prefix, at most 1,000 (s3:ListBucket)."""
+        """The bytes of an object, its first 16 MiB at most (s3:GetObject)."""
         ...
 
     async def release_task(self, system: str, paths: Sequence[str], days: int, token: str, report: str) -> Task:
