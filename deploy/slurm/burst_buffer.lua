@@ -66,7 +66,7 @@ local function stand(job_id, uid, script, wait, known)
 	elseif state == "warming" then
 		return nil, job, true, message
 	end
-	return { slurm.SUCCESS, "" }, job, true, message
+	return { slurm.SUCCESS, "" }, job, true, message or line
 end
 
 -- Ask until the answer is known, or, if `once` is set, until there is any; only a daemon that stays away is not waited for.
