@@ -39,3 +39,34 @@ class Crew:
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
             raise first from None
+
+
+class Turn:
+    """A place in a queue: `come` waits until the one before is `over`."""
+
+    def __init__(self, before: asyncio.Event | None) -> None:
+        self._before = before
+        self.ended = asyncio.Event()
+
+    async def come(self) -> None:
+        """Wait for one's turn."""
+        if self._before is not None:
+            await self._before.wait()
+
+    def over(self) -> None:
+        """Let the next one come; also called by who gives up without having come."""
+        self._before = None
+        self.ended.set()
+
+
+class Turns:
+    """Lets work that goes on side by side do one part of it in the order in which it was begun."""
+
+    def __init__(self) -> None:
+        self._last: asyncio.Event | None = None
+
+    def take(self) -> Turn:
+        """Get in line."""
+        turn = Turn(self._last)
+        self._last = turn.ended
+        return turn

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from fsxwarm.engine.crew import Crew
+from fsxwarm.engine.crew import Crew, Turns
 from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
@@ -95,7 +95,8 @@ class Releaser:
     A file is released only if, right before, nothing was queued for it at the coordinator (releasing a file that is
     being restored blocks, then throws the restore away), its flags allow it (a full copy is in the archive and it
     has not changed since; no pin), and its name still means the same file. The server checks the flags once more.
-    `guard` may name a reason of its own to leave a file alone; `keeper` is asked last, of all that passed.
+    `guard` may name a reason of its own to leave a file alone; `keeper` is asked last, of all that passed, in the order
+    in which the releases were begun.
     """
 
     def __init__(
@@ -112,11 +113,18 @@ class Releaser:
         self._looks = Looks(hsm, tree)
         self._guard = guard
         self._keeper = keeper
+        self._turns = Turns()  # what the keeper looks up lies side by side in the order of the walk
         self.result = Released(dry_run=dry_run)
 
     async def release(self, entries: Sequence[Entry]) -> None:
         """Release what may be released of at most 50 files; the rest is counted."""
-        entries = await self._safe(await self.look(entries))
+        turn = self._turns.take()
+        try:
+            entries = await self.look(entries)
+            await turn.come()
+            entries = await self._safe(entries)
+        finally:
+            turn.over()
         if not self.result.dry_run:
             entries = await self._same(entries)
             while entries:
