@@ -17,12 +17,14 @@ from fsxwarm.cli.daemon import daemon
 from fsxwarm.cli.doctor import doctor
 from fsxwarm.cli.jobs import jobs
 from fsxwarm.cli.output import complain
+from fsxwarm.cli.page import page
 from fsxwarm.cli.pin import pin, unpin
 from fsxwarm.cli.plan import plan
 from fsxwarm.cli.preload import preload
 from fsxwarm.cli.release import release
 from fsxwarm.cli.report import report
 from fsxwarm.cli.sim import sim
+from fsxwarm.cli.slurm import slurm
 from fsxwarm.cli.status import status
 from fsxwarm.cli.top import top
 from fsxwarm.cli.wait import wait
@@ -69,7 +71,9 @@ app.command()(daemon)
 app.add_typer(config, name="config")
 app.add_typer(jobs, name="jobs")
 app.command()(top)
+app.command()(page)
 app.add_typer(report, name="report")
+app.add_typer(slurm, name="slurm")
 app.command()(sim)
 
 

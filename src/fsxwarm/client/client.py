@@ -115,6 +115,10 @@ class Client:
         """The whole at a glance."""
         return cast("wire.Overview", self._call("GET", "overview"))
 
+    def page(self) -> wire.PageAddress:
+        """A one-time address of the page, with the caller's rights."""
+        return cast("wire.PageAddress", self._call("POST", "page"))
+
     def events(self) -> Iterator[wire.Event]:
         """What happens from now on, until the daemon stops or the iterator is closed."""
         connection = self._connect(None)

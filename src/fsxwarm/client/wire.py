@@ -347,3 +347,10 @@ class Overview(TypedDict):
     slowest: list[Slow]
     rooms: list[Room]
     past: list[Sample]
+
+
+class PageAddress(TypedDict):
+    """Where a browser finds the page: once, and until `expires`."""
+
+    address: str
+    expires: float

@@ -72,9 +72,18 @@ class Call:
     of: str = ""
 
 
+class Door(Protocol):
+    """Lets browsers in."""
+
+    def address(self, identity: model.Identity) -> wire.PageAddress:
+        """A one-time address of the page."""
+        ...
+
+
 class Api:
     """The routes' handlers. `quota` may be replaced while it runs, and so may the `rules` of `slurm`.
 
+    `door` leads to the page, where there is one.
     `world` and `wall` are what Slurm's jobs are taken on with.
     """
 
@@ -88,6 +97,7 @@ class Api:
         wall: Callable[[], float],
     ) -> None:
         self.quota = quota
+        self.door: Door | None = None
         self.slurm = SlurmDesk(service, world, rules, self._check_quota, wall)
         self._service = service
         self._resolve = resolve
@@ -216,6 +226,16 @@ class Api:
         return views.overview(
             self._service.overview(owner=owner), [*going, *ended], self._service.health(), admin=caller.admin
         )
+
+    async def some_failures(self, job: str, most: int) -> list[wire.Failure]:
+        """A job's first failures; who may see them is the caller's business."""
+        return [views.failure(one) for one in await self._service.failures(job, 0, most)]
+
+    async def page(self, call: Call) -> wire.PageAddress:
+        """A one-time address of the page: the browser that opens it sees what the caller may see."""
+        if self.door is None:
+            raise FsxwarmError(Kind.CONFLICT, "this daemon has no page", hint="it needs metrics.listen")
+        return self.door.address(call.caller.identity)
 
     async def events(self, call: Call) -> AsyncIterator[wire.Event]:
         """What happens from now on, one JSON object a line: the caller's own jobs, all for an administrator."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import secrets
 import signal
 import socket
 import threading
@@ -20,6 +21,9 @@ from fsxwarm.daemon import listening, wiring
 from fsxwarm.daemon.api import Api
 from fsxwarm.daemon.logs import log, set_up
 from fsxwarm.daemon.notify import Notifier
+from fsxwarm.daemon.page.folders import Counts
+from fsxwarm.daemon.page.sessions import Sessions
+from fsxwarm.daemon.page.site import Door, Site
 from fsxwarm.daemon.public import Answer, Public, metrics_answer, watch_loop
 from fsxwarm.daemon.server import Server
 from fsxwarm.daemon.slurm_world import SlurmWorld
@@ -76,7 +80,7 @@ class Daemon:
             server.add_page("/metrics", answer)
             await server.start(sock)
             stack.push_async_callback(server.close)
-            await self._open_to_all(stack, [("/metrics", answer)])
+            await self._open_to_all(stack, [("/metrics", answer)], api, server, core)
             await self._open_to_others(stack, api, server)
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload, core.service, api, server)
             works = (self._notifier.live(), self._tell(core), watch_loop(core.service.meter))
@@ -99,17 +103,24 @@ class Daemon:
         stack.callback(listening.remove, path)
         return sock
 
-    async def _open_to_all(self, stack: AsyncExitStack, pages: Sequence[tuple[str, Answer]]) -> None:
+    async def _open_to_all(
+        self, stack: AsyncExitStack, pages: Sequence[tuple[str, Answer]], api: Api, server: Server, core: wiring.Core
+    ) -> None:
         """Answer on TCP too, if the configuration wants that. Where it cannot be, warming matters more."""
         if not self._config.metrics.listen:
             return
-        public = Public(parse_address(self._config.metrics.listen), pages)
+        sessions = Sessions(time.monotonic, secrets.token_urlsafe)
+        counts = Counts(core.service.survey, time.monotonic)
+        site = Site(api, sessions, counts, lambda: server.gate.circle)
+        public = Public(parse_address(self._config.metrics.listen), [*pages, *site.pages])
         try:
-            await public.start()
+            where = await public.start()
         except FsxwarmError as error:
             log(Line.NOTICE, message=f"no metrics on TCP: {error.message}; {error.hint}")
             return
+        stack.push_async_callback(site.close)
         stack.push_async_callback(public.close)
+        api.door = Door(sessions, where, time.time)
 
     async def _open_to_others(self, stack: AsyncExitStack, api: Api, server: Server) -> None:
         """Take requests from other machines, if the configuration wants that."""

@@ -58,5 +58,6 @@ ROUTES: Final = (
     Route("GET", "/v1/coverage", Rule.MEMBER, Api.coverage, wire.Coverage, query=requests.CoverageQuery),
     Route("GET", "/v1/health", Rule.MEMBER, Api.health, wire.Health),
     Route("GET", "/v1/overview", Rule.MEMBER, Api.overview, wire.Overview),
+    Route("POST", "/v1/page", Rule.MEMBER, Api.page, wire.PageAddress, 201),
     Route("GET", "/v1/events", Rule.MEMBER, Api.events, wire.Event, stream=True),
 )  # fmt: skip

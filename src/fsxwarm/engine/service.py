@@ -194,8 +194,11 @@ class Service:
 
     async def coverage(self, path: bytes, identity: Identity) -> Status:
         """How much under a path is resident, as far as this user may look."""
-        selection = Selection(self._access.tree(identity), [path])
-        return await Survey(self._access.hsm(identity), selection).run()
+        return await self.survey(path, identity).run()
+
+    def survey(self, path: bytes, identity: Identity, depth: int | None = None) -> Survey:
+        """A count that has not begun, of how much under a path is resident; by folders, so many levels deep."""
+        return Survey(self._access.hsm(identity), Selection(self._access.tree(identity), [path]), depth=depth)
 
     def events(self) -> AsyncIterator[Event]:
         """What happens from now on; ends when the service drains. A slow reader misses events, and is told."""
