@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aws.paper_cloud import PaperCloud
 from fsxwarm.engine.atlas import Atlas, Mounted
+from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.objects import Budget, Objects, before
 from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
 from fsxwarm.errors import FsxwarmError, Kind
@@ -85,6 +86,67 @@ async def test_archive_tiers_of_intelligent_tiering_are_asked_for() -> None:
     found = await _barred(preflight, [entry("a.cold", 1), entry("b.warm", 2)])
     assert found == {b"/fsx/a.cold": Reason.STORAGE_CLASS}
     assert sorted(cloud.heads) == ["p/a.cold", "p/b.warm"]
+
+
+class Blind(PaperCloud):
+    """Objects can be listed, and not be asked about one by one."""
+
+    async def head(self, bucket: str, key: str) -> Stored | None:
+        self.heads.append(key)
+        raise CloudError(Fault.DENIED, "s3:GetObject", "403", "Forbidden")
+
+
+async def test_when_single_objects_may_not_be_asked_about_the_listings_go_on() -> None:
+    said: list[str] = []
+    entries = [entry(f"f{number:05d}", number) for number in range(4000)]
+    cloud = Blind({f"p/f{number:05d}": Stored(100, 5, "INTELLIGENT_TIERING") for number in range(4000)})
+    cloud.objects["p/f03999"] = Stored(100, 5, "GLACIER")
+    preflight = Preflight(Inspector(atlas(cloud), CheckS3.AUTO, said.append))
+    assert await _barred(preflight, entries) == {b"/fsx/f03999": Reason.STORAGE_CLASS}
+    assert len(said) == 1
+    assert "s3:GetObject" in said[0]
+    assert len(cloud.heads) < 200
+    with pytest.raises(FsxwarmError) as caught:
+        await _barred(Preflight(Inspector(atlas(cloud), CheckS3.ALWAYS, said.append)), entries)
+    assert caught.value.kind is Kind.CLOUD
+
+
+async def test_a_guard_of_releases_does_not_ask_about_tiers() -> None:
+    cloud = PaperCloud({f"p/f{number}": Stored(100, 5, "INTELLIGENT_TIERING") for number in range(9)})
+    guard = ReleaseGuard(Inspector(atlas(cloud), CheckS3.ALWAYS, pytest.fail), strict=True)
+    assert await guard.refused([entry(f"f{number}", number) for number in range(9)]) == {}
+    assert cloud.heads == []
+
+
+@pytest.mark.parametrize("files", [1, 199, 200, 201, 1000, 3999, 10_000])
+async def test_auto_never_makes_more_than_one_request_for_200_files(files: int) -> None:
+    """Where each file would need a request of its own, and every object is in Intelligent-Tiering on top."""
+    entries = [entry(f"f{number:05d}", number) for number in range(files)]
+    objects = {f"p/f{number:05d}": Stored(100, 5, "INTELLIGENT_TIERING") for number in range(files)}
+    cloud = PaperCloud(objects, page=1)
+    preflight = Preflight(Inspector(atlas(cloud), CheckS3.AUTO, pytest.fail))
+    assert await _barred(preflight, entries) == {}
+    spent = len(cloud.lists) + len(cloud.heads)
+    assert spent == preflight.found.requests <= -(-files // 200)
+    assert preflight.found.checked.files + preflight.found.unchecked.files == files
+
+
+async def test_newer_objects_are_a_warning_and_no_obstacle() -> None:
+    cloud = PaperCloud({"p/a": Stored(100, 10 + 7200), "p/b": Stored(100, 10 + 60)})
+    preflight = Preflight(Inspector(atlas(cloud), CheckS3.AUTO, pytest.fail))
+    assert await _barred(preflight, [entry("a", 1), entry("b", 2)]) == {}
+    assert preflight.found.newer.files == 1
+
+
+async def test_throttling_that_lasts_ends_the_check_and_not_the_preload() -> None:
+    said: list[str] = []
+    slow_down = CloudError(Fault.THROTTLED, "s3:ListBucket", "SlowDown", "Please reduce your request rate.")
+    cloud = PaperCloud({f"p/f{number}": Stored(100, 5) for number in range(50)}, fails=slow_down)
+    preflight = Preflight(Inspector(atlas(cloud), CheckS3.AUTO, said.append))
+    assert await _barred(preflight, [entry(f"f{number}", number) for number in range(50)]) == {}
+    assert preflight.found.unchecked.files == 50
+    assert len(said) == 1
+    assert "run again later" in said[0]
 
 
 async def test_without_credentials_auto_says_so_once_and_always_fails() -> None:

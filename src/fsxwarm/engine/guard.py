@@ -29,7 +29,7 @@ class ReleaseGuard:
     async def refused(self, entries: Sequence[Entry]) -> dict[Key, Reason]:
         """Those of some files that must not be released, and why. FsxwarmError CLOUD as the inspector."""
         async with self._turn:
-            stored = await self._inspector.look(entries)
+            stored = await self._inspector.look(entries, tiers=False)  # there and whole is enough
         refused: dict[Key, Reason] = {}
         for entry in entries:
             if entry.key not in stored:

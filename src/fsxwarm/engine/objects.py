@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from fsxwarm.model.s3 import Stored
-from fsxwarm.ports.cloud import Cloud, Listed
+from fsxwarm.ports.cloud import Cloud, CloudError, Listed
 
 _PAGES: Final = 8
+_HEADS: Final = 64
 _FRESH: Final = 30.0
 _WANTED_PER_REQUEST: Final = 200
 
@@ -53,17 +54,23 @@ class _Page:
 
 
 class Objects:
-    """Looks keys up. Recent pages are remembered for half a minute, since what is asked next is often beside it."""
+    """Looks keys up. Recent pages are remembered for half a minute, since what is asked next is often beside it.
+
+    `blind` is why single objects are not asked about any more: a listing does not tell all of some classes.
+    """
 
     def __init__(self, cloud: Cloud, now: Callable[[], float]) -> None:
         self._cloud = cloud
         self._now = now
         self._pages: deque[_Page] = deque(maxlen=_PAGES)
+        self.blind: CloudError | None = None
 
-    async def look(self, bucket: str, prefix: str, keys: Sequence[str], budget: Budget) -> dict[str, Stored | None]:
+    async def look(
+        self, bucket: str, prefix: str, keys: Sequence[str], budget: Budget, *, tiers: bool = True
+    ) -> dict[str, Stored | None]:
         """What is stored under each of `keys`, all below `prefix`; None for none. Unchecked keys are left out.
 
-        Raises CloudError.
+        Without `tiers` a listing says enough: whether an object can be read is not asked. Raises CloudError.
         """
         found: dict[str, Stored | None] = {}
         left = deque(sorted(keys))
@@ -81,17 +88,27 @@ class Objects:
             while left and page.covers(bucket, left[0]):
                 key = left.popleft()
                 found[key] = page.listed.objects.get(key)
-        await self._ask(bucket, found, budget)
+        if tiers:
+            await self._ask(bucket, found, budget)
         return found
 
     async def _ask(self, bucket: str, found: dict[str, Stored | None], budget: Budget) -> None:
         """Ask of those objects whose tier a listing does not show; those that may not be asked of are left out."""
         unclear = [key for key, stored in found.items() if stored is not None and stored.must_be_asked]
-        asked = [key for key in unclear if budget.spend()]
-        answers = await asyncio.gather(*(self._cloud.head(bucket, key) for key in asked))
-        found.update(zip(asked, answers, strict=True))
-        for key in unclear[len(asked) :]:
+        for key in unclear:
             del found[key]
+        for start in range(0, len(unclear), _HEADS):
+            asked = [key for key in unclear[start : start + _HEADS] if self.blind is None and budget.spend()]
+            answers = await asyncio.gather(*(self._head(bucket, key) for key in asked))
+            found.update((key, stored) for key, (answered, stored) in zip(asked, answers, strict=True) if answered)
+
+    async def _head(self, bucket: str, key: str) -> tuple[bool, Stored | None]:
+        """Whether there was an answer, and which."""
+        try:
+            return True, await self._cloud.head(bucket, key)
+        except CloudError as error:
+            self.blind = error
+            return False, None
 
     def _known(self, bucket: str, key: str) -> _Page | None:
         fresh = self._now() - _FRESH

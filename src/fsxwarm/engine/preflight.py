@@ -59,10 +59,14 @@ class Inspector:
         self._objects = Objects(atlas.cloud, asyncio.get_running_loop().time)
         self._budget = Budget(frugal=mode is CheckS3.AUTO, first=first)
         self._fsx: dict[Mounted | None, bool] = {}
+        self._said_blind = False
         self.found = Checked()
 
-    async def look(self, entries: Sequence[Entry]) -> dict[Key, Stored | None]:
-        """What S3 holds of each file; None for nothing. Files that were not looked up are left out."""
+    async def look(self, entries: Sequence[Entry], *, tiers: bool = True) -> dict[Key, Stored | None]:
+        """What S3 holds of each file; None for nothing. Files that were not looked up are left out.
+
+        Without `tiers` it is not asked whether it can be read.
+        """
         found: dict[Key, Stored | None] = {}
         if self._mode is CheckS3.NEVER or self.found.skipped:
             self._pass(entries)
@@ -72,7 +76,8 @@ class Inspector:
             self._budget.wanted += sum(map(len, groups.values()))
             for link, keys in groups.items():
                 uri = link.association.uri
-                stored = await self._objects.look(uri.bucket, uri.key, list(keys), self._budget)
+                stored = await self._objects.look(uri.bucket, uri.key, list(keys), self._budget, tiers=tiers)
+                self._notice(self._objects.blind)
                 for key, entry in keys.items():
                     if key in stored:
                         found[entry.key] = stored[key]
@@ -113,6 +118,16 @@ class Inspector:
     def _pass(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self.found.unchecked.add(entry.size)
+
+    def _notice(self, blind: CloudError | None) -> None:
+        """Single objects cannot be asked about: that ends a check of all; else the listings go on, and it is said."""
+        if blind is None:
+            return
+        if self._mode is CheckS3.ALWAYS:
+            raise blind
+        if not self._said_blind:
+            self._said_blind = True
+            self._say(f"archive tiers of Intelligent-Tiering objects are not seen: {blind} ({blind.advice})")
 
     def _give_up(self, error: CloudError) -> None:
         if self.found.skipped:
