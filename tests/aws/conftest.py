@@ -53,6 +53,7 @@ def variables(endpoint: str, moto_address: str, tmp_path: Path) -> dict[str, str
         "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "no-credentials"),
         "AWS_ENDPOINT_URL": moto_address,
         "AWS_ENDPOINT_URL_FSX": endpoint,
+        "AWS_ENDPOINT_URL_IAM": endpoint,
         "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": endpoint,
     }
 

@@ -1,4 +1,4 @@
-"""FSx, CloudWatch Logs, STS and IAM behind one HTTP address, for boto3 to talk to.
+"""FSx, CloudWatch Logs and IAM behind one HTTP address, for boto3 to talk to.
 
 Every request and every answer is checked against botocore's own service model, so that neither side can make up a
 field. `trouble` says what goes wrong with the next calls: throttling, any error code, slowness, a cut connection.
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs
 
 import botocore.session
 from botocore.validate import ParamValidator
@@ -39,6 +40,16 @@ class Released:
 
 _TARGETS = {"AWSSimbaAPIService_v20180301": "fsx", "Logs_20140328": "logs"}
 _RUNNING = {"PENDING", "EXECUTING"}
+_IAM_ANSWER = (
+    '<SimulatePrincipalPolicyResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><SimulatePrincipalPolicyResult>'
+    "<IsTruncated>false</IsTruncated><EvaluationResults><member><EvalActionName>{action}</EvalActionName>"
+    "<EvalDecision>{decision}</EvalDecision></member></EvaluationResults></SimulatePrincipalPolicyResult>"
+    "</SimulatePrincipalPolicyResponse>"
+)
+_IAM_ERROR = (
+    '<ErrorResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><Error><Type>Sender</Type>'
+    "<Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>"
+)
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -74,6 +85,8 @@ class Account:
     trouble: list[Trouble] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     requests: list[tuple[str, Json]] = field(default_factory=list)
+    denied: set[str] | None = None
+    """The actions that IAM, asked, calls denied; None: it may not be asked."""
     page: int = 25
     task_looks: int = 1
     """How often a task is seen executing before it has ended."""
@@ -210,6 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
     models: dict[str, Any]
 
     def do_POST(self) -> None:
+        if "X-Amz-Target" not in self.headers:
+            self._iam()
+            return
         prefix, _, operation = self.headers["X-Amz-Target"].partition(".")
         service = _TARGETS[prefix]
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -226,9 +242,21 @@ class _Handler(BaseHTTPRequestHandler):
                 {"__type": refusal.code, "message": refusal.message, "Message": refusal.message},
                 refusal.status,
             )
-        data = json.dumps(answer, default=datetime.timestamp).encode()
+        self._send(status, "application/x-amz-json-1.1", json.dumps(answer, default=datetime.timestamp).encode())
+
+    def _iam(self) -> None:
+        """SimulatePrincipalPolicy, which IAM takes as a form and answers in XML."""
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        (action,) = form["ActionNames.member.1"]
+        if self.account.denied is None:
+            self._send(403, "text/xml", _IAM_ERROR.encode())
+            return
+        decision = "implicitDeny" if action in self.account.denied else "allowed"
+        self._send(200, "text/xml", _IAM_ANSWER.format(action=action, decision=decision).encode())
+
+    def _send(self, status: int, kind: str, data: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/x-amz-json-1.1")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -289,6 +317,7 @@ def file_system(number: int = 1, **lustre: Any) -> Json:
         "StorageCapacity": 1200,
         "StorageType": "SSD",
         "FileSystemTypeVersion": "2.15",
+        "ResourceARN": f"arn:aws:fsx:us-east-1:123456789012:file-system/{name}",
         "DNSName": f"{name}.fsx.us-east-1.amazonaws.com",
         "LustreConfiguration": {
             "MountName": f"mnt{number}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fsxwarm.model.association import Association, FileSystem, as_prefix
 from fsxwarm.model.s3 import Stored, ThawTier
-from fsxwarm.ports.cloud import CloudError, Listed, Task
+from fsxwarm.ports.cloud import CloudError, Fault, Listed, Task
 
 SYSTEM = FileSystem("fs-1", "fs-1.example", "abc", "AVAILABLE", "2.15", "PERSISTENT_2", "SSD", 2**40)
 
@@ -23,6 +23,10 @@ class PaperCloud:
     fails: CloudError | None = None
     fails_after: int = 0
     page: int = 1000
+    system: FileSystem = SYSTEM
+    simulation: dict[str, bool] = field(default_factory=dict)
+    """Actions that IAM, asked, calls denied or not; of others it may not be asked."""
+    simulated: list[tuple[str, list[str]]] = field(default_factory=list)
     lists: list[str] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     thawed: list[tuple[str, ThawTier, int]] = field(default_factory=list)
@@ -33,7 +37,7 @@ class PaperCloud:
 
     async def file_systems(self, ids: Sequence[str] = ()) -> list[FileSystem]:
         self._call()
-        return [SYSTEM]
+        return [self.system]
 
     async def associations(self, system: str) -> list[Association]:
         return self.associations_
@@ -65,10 +69,11 @@ class PaperCloud:
         raise NotImplementedError
 
     async def task(self, id: str) -> Task:  # noqa: A002 - the port's word
-        raise NotImplementedError
+        raise CloudError(Fault.NOT_FOUND, "fsx:DescribeDataRepositoryTasks", "DataRepositoryTaskNotFound", "none")
 
     async def who(self) -> str:
-        raise NotImplementedError
+        return "arn:aws:sts::123456789012:assumed-role/fsx/i-1"
 
-    async def denied(self, arn: str, actions: Sequence[str]) -> list[str] | None:
-        raise NotImplementedError
+    async def denied(self, arn: str, action: str, resources: Sequence[str]) -> bool | None:
+        self.simulated.append((action, list(resources)))
+        return self.simulation.get(action)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aws.conftest import MakeMachine
-from aws.fake_endpoint import Account, association, file_system
+from aws.fake_endpoint import Account, Trouble, association, file_system
 
 
 def test_associations_logs_and_root_squash_are_examined(account: Account, machine: MakeMachine) -> None:
@@ -25,3 +25,21 @@ def test_without_credentials_it_is_a_warning(machine: MakeMachine) -> None:
     (finding,) = [one for one in done.json["findings"] if one["check"] == "aws"]
     assert finding["level"] == "warn"
     assert "credentials" in finding["text"]
+
+
+def test_missing_actions_are_named_with_what_needs_them(account: Account, machine: MakeMachine) -> None:
+    system = file_system()
+    account.file_systems = [system]
+    account.associations = [association(system["FileSystemId"], "/", "s3://data")]
+    account.denied = {"fsx:CreateDataRepositoryTask"}
+    account.trouble = [Trouble("FilterLogEvents", code="AccessDeniedException", times=9)]
+    here = machine(system, "--files", "3")
+    done = here.fsxwarm("doctor", here.fsx.mount)
+    assert done.status == 0, done
+    assert "logs:FilterLogEvents is denied; it is for: say why restores failed" in done.out
+    assert "fsx:CreateDataRepositoryTask is denied; it is for: release --service" in done.out
+    assert "s3:RestoreObject" in done.out.partition("allowed: ")[2].partition("\n")[0]
+    assert "client 2.15, servers 2.15" in done.out
+    account.denied = None
+    again = here.fsxwarm("doctor", here.fsx.mount)
+    assert "not checked: s3:GetObject, s3:RestoreObject, fsx:CreateDataRepositoryTask" in again.out  # an empty bucket

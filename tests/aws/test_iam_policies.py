@@ -6,7 +6,7 @@ import ast
 import json
 from pathlib import Path
 
-from fsxwarm.aws import actions
+from fsxwarm.model import actions
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ROOT / "deploy" / "iam"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fsxwarm.aws import actions
 from fsxwarm.aws.calls import Calls
+from fsxwarm.model import actions
 from fsxwarm.model.association import Association, FileSystem, as_prefix
 from fsxwarm.model.s3 import Stored, Thaw, ThawTier, parse_restore
 from fsxwarm.ports.cloud import CloudError, Fault, Listed, Task, TaskState
 
 _PAGE: Final = 1000
 _ASSOCIATIONS_AT_ONCE: Final = 25
-_SIMULATED_AT_ONCE: Final = 50
 _GIB: Final = 2**30
 _ALREADY: Final = "RestoreAlreadyInProgress"
 
@@ -140,19 +139,18 @@ class AwsCloud:
         """See `Cloud`."""
         return str((await self._calls.call("sts", "get_caller_identity", actions.WHO))["Arn"])
 
-    async def denied(self, arn: str, actions_: Sequence[str]) -> list[str] | None:
+    async def denied(self, arn: str, action: str, resources: Sequence[str]) -> bool | None:
         """See `Cloud`. A role's session is asked about as its role."""
         fields: dict[str, Any] = {
             "PolicySourceArn": _role_of(arn),
-            "ActionNames": list(actions_),
-            "MaxItems": _SIMULATED_AT_ONCE,
+            "ActionNames": [action],
+            "ResourceArns": list(resources),
         }
         try:
             answer = await self._calls.call("iam", "simulate_principal_policy", actions.SIMULATE, **fields)
         except CloudError:
             return None
-        results = answer.get("EvaluationResults", [])
-        return [one["EvalActionName"] for one in results if one["EvalDecision"] != "allowed"]
+        return any(one["EvalDecision"] != "allowed" for one in answer["EvaluationResults"])
 
 
 def _role_of(arn: str) -> str:
@@ -185,6 +183,7 @@ def _file_system(one: Mapping[str, Any]) -> FileSystem:
         import_lifecycle=link.get("Lifecycle", ""),
         import_policy=link.get("AutoImportPolicy", ""),
         import_failure=link.get("FailureDetails", {}).get("Message", ""),
+        arn=one.get("ResourceARN", ""),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fsxwarm.aws import actions
 from fsxwarm.aws.calls import Calls
+from fsxwarm.model import actions
 from fsxwarm.model.restore_log import FILTER
 from fsxwarm.ports.restore_log import LogEvent
 

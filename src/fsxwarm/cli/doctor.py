@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 from typing import Final
 
 from rich.text import Text
@@ -14,7 +16,9 @@ from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import DoctorDocument
 from fsxwarm.engine.doctor import Doctor, Finding, Level
 from fsxwarm.engine.doctor_aws import examine_aws
-from fsxwarm.errors import Exit
+from fsxwarm.errors import Exit, FsxwarmError
+from fsxwarm.model.entry import Trouble
+from fsxwarm.ports.hsm import CallHungError, Hsm
 
 _STYLES: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "bold red"}
 
@@ -39,7 +43,8 @@ def doctor(paths: Paths = None, *, json: Json = False) -> Exit:
             findings.append(Finding("backend", Level.OK, f"{choice.backend.value}: {choice.why}"))
             if not json:
                 _show(findings[-1])
-        async for finding in examine_aws(app.aws.atlas, given):
+        about_aws = examine_aws(app.aws.atlas, app.aws.log, given, client=await _version(app.hsm), now=time.time())
+        async for finding in about_aws:
             findings.append(finding)
             if not json:
                 _show(finding)
@@ -53,6 +58,14 @@ def doctor(paths: Paths = None, *, json: Json = False) -> Exit:
         return code
 
     return run(work, json=json)
+
+
+async def _version(hsm: Hsm) -> tuple[int, ...] | Trouble:
+    """The client's version; what keeps it from being told is a finding already."""
+    try:
+        return await hsm.version()
+    except (FsxwarmError, CallHungError):
+        return Trouble(b"", errno.ENODATA)
 
 
 _MOUNT: Final = 'mount it: see "Attach" on the file system\'s page in the FSx console'

@@ -71,6 +71,12 @@ class FileSystem:
     import_lifecycle: str = ""
     import_policy: str = ""
     import_failure: str = ""
+    arn: str = ""
+
+    @property
+    def region(self) -> str:
+        """The region in its ARN; empty if that is not known."""
+        return self.arn.split(":")[3] if self.arn else ""
 
 
 @dataclass(frozen=True, slots=True)

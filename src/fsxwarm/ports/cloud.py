@@ -139,6 +139,8 @@ class Cloud(Protocol):
         """The ARN of the caller (sts:GetCallerIdentity, which needs no permission)."""
         ...
 
-    async def denied(self, arn: str, actions: Sequence[str]) -> list[str] | None:
-        """Those of `actions` that the caller lacks (iam:SimulatePrincipalPolicy); None if that may not be asked."""
+    async def denied(self, arn: str, action: str, resources: Sequence[str]) -> bool | None:
+        """Whether a principal's policies deny an action on some resources, all of them ARNs
+        (iam:SimulatePrincipalPolicy); None if that may not be asked.
+        """
         ...
