@@ -45,6 +45,26 @@ def test_each_policy_adds_to_the_one_before() -> None:
     assert _allowed("tasks") - _allowed("thaw") == {actions.CREATE_TASK, actions.DESCRIBE_TASKS}
 
 
+def test_the_readme_has_each_action_with_its_policy_and_feature() -> None:
+    table = [
+        line for line in (POLICIES / "README.md").read_text().splitlines() if line.startswith("| `") and ":" in line
+    ]
+    policies = ["read-only", "thaw", "tasks"]
+    expected = []
+    for action, feature in actions.FEATURES.items():
+        if action not in FREE:
+            first = next(name for name in policies if action in _allowed(name))
+            expected.append(f"| `{action}` | `{first}.json` | {feature} |")
+    assert table == expected
+
+
+def test_buckets_are_the_only_place_where_objects_may_be_touched() -> None:
+    for name in ("read-only", "thaw", "tasks"):
+        for statement in json.loads((POLICIES / f"{name}.json").read_text())["Statement"]:
+            if any(action.startswith("s3:") for action in statement["Action"]):
+                assert statement["Resource"].startswith("arn:aws:s3:::BUCKET")
+
+
 def test_nothing_else_of_aws_is_reached() -> None:
     users = [
         path.name
