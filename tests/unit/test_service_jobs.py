@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fsxwarm.errors import Exit, FsxwarmError, Kind
-from fsxwarm.model.job import JobView, Phase
+from fsxwarm.model.job import Identity, JobView, Phase
 from fsxwarm.model.job import Kind as JobKind
 from fsxwarm.model.lease import LeaseRequest
 from fsxwarm.model.policy import Policy
@@ -331,6 +331,24 @@ def test_another_policy_holds_for_jobs_that_run(tmp_path: Path) -> None:
             view = await ended(service, job.id)
             assert (view.job.exit, view.counters.coverage) == (Exit.DONE, 1.0)
             assert view.counters.found.files == 800
+        assert stage.duplicates == 0
+
+    play(go)
+
+
+def test_overlapping_walks_of_many_owners_ask_for_each_file_once(tmp_path: Path) -> None:
+    """A walk may have seen long ago what another has had restored since."""
+
+    async def go() -> None:
+        stage = Stage(tmp_path, agents=50, latency=1.0)
+        stage.fill(3000)
+        async with stage.service(policy=Policy(lookahead=200, look_batch=50)) as service:
+            owners = [Identity(2000 + number, (2000,)) for number in range(12)]
+            jobs = [await service.submit(request(identity=owner)) for owner in owners]
+            for job in jobs:
+                view = await ended(service, job.id)
+                assert view.counters.resident.files + view.counters.restored.files == 3000
+        assert stage.world.counts["items"] == 3000
         assert stage.duplicates == 0
 
     play(go)

@@ -93,8 +93,8 @@ class Intake:
         """Whether all that waits to be handed on is that the walk has ended."""
         return self._walked and not self._backlog and not self.all_fed
 
-    def take(self, appetite: int) -> list[Found | WalkEnded]:
-        """Take up to `appetite` files from the backlog as events for the machine."""
+    def take(self, appetite: int, *, aged: bool = False) -> list[Found | WalkEnded]:
+        """Take up to `appetite` files from the backlog as events for the machine; `aged` as in `Found`."""
         events: list[Found | WalkEnded] = []
         if self._backlog and appetite:
             items = self._backlog.take(min(appetite, _MOST))
@@ -108,7 +108,7 @@ class Intake:
                 self.progress.passed(one)
                 if isinstance(one, Entry):
                     entries.append(one)
-            events.append(Found(entries, self.number, barred))
+            events.append(Found(entries, self.number, barred, aged))
         if self.ends:
             self.all_fed = True
             events.append(WalkEnded(self.number))

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final, Protocol
 
 from fsxwarm.engine.archive import is_address
@@ -346,6 +347,7 @@ class Jobs:
                 self._keep(walk, failure)
 
     def _record(self, finish: Finish, walks: Sequence[Walk]) -> None:
+        """Tell of a file once for each walk, in the name of its first job: a thousand jobs may share one."""
         data: dict[str, object] = {"path": finish.entry.path, "size": finish.entry.size}
         if finish.reason is not None:
             data["reason"] = finish.reason.value
@@ -358,7 +360,7 @@ class Jobs:
         if finish.detail:
             data["detail"] = finish.detail
         for walk in walks:
-            for job_id in walk.jobs:
+            for job_id in islice(walk.jobs, 1):
                 self._tell(f"file_{finish.outcome.value}", job_id, data, quietly=True)
 
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
@@ -368,7 +370,7 @@ class Jobs:
         detail = trouble.text or os.strerror(code)
         self._keep(walk, Failure(0, self._wall(), trouble.path, "unreadable", reason.value, code, detail=detail))
         data: dict[str, object] = {"path": trouble.path, "reason": reason.value, "errno": code, "detail": detail}
-        for job_id in walk.jobs:
+        for job_id in islice(walk.jobs, 1):
             self._tell("file_unreadable", job_id, data, quietly=True)
 
     def _keep(self, walk: Walk, failure: Failure) -> None:

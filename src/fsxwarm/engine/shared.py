@@ -104,6 +104,9 @@ class SharedWarming:
         if walk is None:
             self._numbers += 1
             walk = self.walks[self._numbers] = Walk(self._numbers, job, now)
+            if len(self.walks) > 1:
+                for each in self.walks.values():
+                    each.alone = False
         walk.jobs[job.id] = job
         self._driver.post(Ranked(walk.number, walk.rank))
         return walk
@@ -211,7 +214,7 @@ class SharedWarming:
             await self._driver.turn(hungry=any(self._meals()))
             for walk, appetite in self._meals():
                 if walk.intake is not None:
-                    for event in walk.intake.take(appetite):
+                    for event in walk.intake.take(appetite, aged=not walk.alone):
                         self._driver.take_in(event)
             self._look_after_walks()
             self._hears.turned()
@@ -235,7 +238,7 @@ class SharedWarming:
                 self._failed(walk, error)
             elif walk.ended and not self._explainer.holds(walk):
                 del self.walks[walk.number]
-                self._driver.post(Stop(Reason.INTERRUPTED, walk.number))  # nothing is left of it but its rank
+                self._driver.post(Ranked(walk.number, None))
                 if walk.intake is not None:
                     walk.intake.close()
                 self._hears.walk_ended(walk)

@@ -74,6 +74,8 @@ class Walk:
         self.failures = 0
         """Failures kept."""
         self.not_before = now
+        self.alone = True
+        """No other walk has been there since it began: what it has seen is changed by its own restores only."""
         self.begin_anew(now)
 
     def begin_anew(self, now: float) -> None:

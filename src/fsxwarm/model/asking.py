@@ -71,7 +71,7 @@ class Asking:
     def _is_believed(self, lane: Lane, file: File) -> bool:
         """Let a file wait for its turn at once when a look at its flags would hardly tell anything."""
         book = self._book
-        if file.barred is not None or not book.rounds.by_stat(file) or book.doubt.about(file.entry.size):
+        if file.barred is not None or file.aged or not book.rounds.by_stat(file) or book.doubt.about(file.entry.size):
             return False
         lane.cold.put(file)
         return True

@@ -52,10 +52,11 @@ class File:
     `asked` is when we asked, or first saw that somebody had; `moved`/`moved_at` are the last progress seen;
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
     has been asked for, or refused. `released`: its flags or its action have shown it to be. `barred` is why S3 cannot
-    give it.
+    give it. `aged`: what the walk saw of it may be true no more.
     """
 
     __slots__ = (
+        "aged",
         "asked",
         "attempts",
         "barred",
@@ -92,6 +93,7 @@ class File:
         self.looking: Look | None = None
         self.attempts = 0
         self.barred: Reason | None = None
+        self.aged = False
         self.cures = 0
         self.looks_failed = 0
         self.crowd = crowd

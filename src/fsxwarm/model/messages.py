@@ -44,12 +44,14 @@ class Sight:
 class Found:
     """Files that a job wants, in the order in which it wants them.
 
-    Those that are `barred` are blocked for that reason if they turn out to be released: S3 cannot give them.
+    Those that are `barred` are blocked for that reason if they turn out to be released: S3 cannot give them. `aged`:
+    others may have had them restored since they were walked, so that their flags must be read.
     """
 
     entries: Sequence[Entry]
     job: int = 0
     barred: Mapping[Key, Reason] = field(default_factory=dict)
+    aged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Who asked for a job, and its priority, from now on."""
+    """Who asked for a job, and its priority, from now on. None: all of its files have settled, and it is forgotten."""
 
     job: int
-    rank: Rank
+    rank: Rank | None
 
 
 @dataclass(frozen=True, slots=True)

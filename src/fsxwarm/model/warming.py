@@ -78,7 +78,7 @@ class Warming:
             case Stop():
                 self._stop(event)
             case Ranked():
-                self._book.ranks[event.job] = event.rank
+                self._ranked(event)
             case Tick():
                 pass
         self._pump(now)
@@ -156,6 +156,7 @@ class Warming:
                 continue
             file = book.add(entry, event.job, now)
             file.barred = event.barred.get(entry.key)
+            file.aged = event.aged
             if entry.proves_resident:
                 book.finish(file, Outcome.RESIDENT)
             elif book.stopped is not None:
@@ -164,6 +165,13 @@ class Warming:
                 book.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
             else:
                 book.lane(file).unseen.put(file)
+
+    def _ranked(self, event: Ranked) -> None:
+        if event.rank is not None:
+            self._book.ranks[event.job] = event.rank
+        else:
+            self._book.ranks.pop(event.job, None)
+            self._book.walking.discard(event.job)
 
     def _want(self, file: File, job: int) -> None:
         if job not in file.wanted_by:
