@@ -68,6 +68,7 @@ class Trouble:
     operation: str
     code: str = ""
     times: int = 1
+    status: int = 400
     seconds: float = 0.0
     cut: bool = False
     after: bool = False
@@ -268,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
                 threading.Event().wait(trouble.seconds)
                 if trouble.code:
                     self.account.calls[f"{operation} refused"] += 1
-                    raise RefusalError(trouble.code)
+                    raise RefusalError(trouble.code, status=trouble.status)
                 return trouble
         return None
 
@@ -286,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _check(fields: Json, shape: Any, what: str) -> None:
     found = ParamValidator().validate(fields, shape)
     if found.has_errors():
-        raise RefusalError("BadRequest", f"{what}: {found.generate_report()}", 500)
+        raise RefusalError("BadRequest", f"{what}: {found.generate_report()}")
 
 
 @contextmanager

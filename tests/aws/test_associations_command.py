@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from aws.conftest import MakeMachine
 from aws.fake_endpoint import Account, Trouble, association, file_system
 
@@ -90,3 +92,33 @@ def test_denied_names_the_action(account: Account, machine: MakeMachine) -> None
     done = machine(system, "--files", "3").fsxwarm("associations")
     assert done.status == 5
     assert "allow fsx:DescribeFileSystems" in done.out
+
+
+@pytest.mark.parametrize(
+    ("lustre", "says"),
+    [
+        ({"DeploymentType": "SCRATCH_1", "FileSystemTypeVersion": "2.10"}, "SCRATCH_1"),
+        ({"DeploymentType": "PERSISTENT_1", "FileSystemTypeVersion": "2.10"}, "Lustre 2.10"),
+    ],
+)
+def test_old_file_systems_without_a_link_say_why(
+    lustre: dict[str, str], says: str, account: Account, machine: MakeMachine
+) -> None:
+    system = file_system(**lustre)
+    account.file_systems = [system]
+    done = machine(system, "--files", "3").fsxwarm("associations", "--json")
+    assert done.status == 3
+    complaint = done.json["mounts"][0]["complaint"]
+    assert says in complaint["what"]
+    assert "ImportPath" in complaint["what"]
+    assert complaint["todo"]
+
+
+def test_a_legacy_link_that_is_misconfigured_says_so(account: Account, machine: MakeMachine) -> None:
+    link = {"Lifecycle": "MISCONFIGURED", "ImportPath": "s3://old/base", "FailureDetails": {"Message": "no bucket"}}
+    system = file_system(DeploymentType="SCRATCH_1", FileSystemTypeVersion="2.10", DataRepositoryConfiguration=link)
+    account.file_systems = [system]
+    done = machine(system, "--files", "3").fsxwarm("associations")
+    assert done.status == 3
+    assert "no bucket" in done.out
+    assert "→" in done.out
