@@ -53,7 +53,7 @@ async def opened() -> AsyncIterator[Open]:
 
 
 def failure(at: float, path: bytes = b"/fsx/x") -> Failure:
-    return Failure(0, at, path, "failed", "restore_failed", 5, 0x0D, 3, "why")
+    return Failure(0, at, path, "failed", "restore_failed", 5, 0x0D, 3, "why", 4096)
 
 
 async def test_a_job_comes_back_as_it_was_after_the_power_went(tmp_path: Path, opened: Open) -> None:

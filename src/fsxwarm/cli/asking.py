@@ -182,7 +182,7 @@ async def _report(client: Client, job: wire.Job, code: Exit, target: Path, argum
 def _finish(failure: wire.Failure, path: bytes) -> Finish:
     flags = failure["flags"]
     return Finish(
-        Entry(path, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0),
+        Entry(path, 0, 0, failure["size"], 0, 0, 0, 0, 1, 0, 0),
         Outcome(failure["outcome"]),
         frozenset(),
         reason=Reason(failure["reason"]) if failure["reason"] in set(Reason) else None,

@@ -147,6 +147,7 @@ class Failure(Name):
     flags: int | None
     attempts: int
     detail: str
+    size: int
 
 
 class Failures(TypedDict):

@@ -342,7 +342,7 @@ class Jobs:
             reason = "" if finish.reason is None else finish.reason.value
             flags = None if finish.flags is None else int(finish.flags)
             failure = Failure(0, self._wall(), finish.entry.path, finish.outcome.value, reason, finish.errno, flags,
-                              finish.attempts, finish.detail)  # fmt: skip
+                              finish.attempts, finish.detail, finish.entry.size)  # fmt: skip
             for walk in walks:
                 self._keep(walk, failure)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fsxwarm.errors import Exit, worst
@@ -261,7 +262,7 @@ class JobView:
 class Failure(NamedTuple):
     """A file that did not become resident, or was left alone. `number` grows; ask for more `after` it.
 
-    `flags` are the HSM flags last seen (None: never seen), `errno` 0 where none is known.
+    `flags` are the HSM flags last seen (None: never seen), `errno` 0 where none is known; `size` in bytes.
     """
 
     number: int
@@ -273,10 +274,10 @@ class Failure(NamedTuple):
     flags: int | None = None
     attempts: int = 0
     detail: str = ""
+    size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that watchers of the daemon hear of. `kind` is one of a closed set, see the fields' use.
 
     `job_queued`, `job_running`, `job_ready`, `job_resting`, `job_done`, `job_failed`, `job_cancelled` carry `job`, and
@@ -289,4 +290,4 @@ class Event:
     at: float
     kind: str
     job: str = ""
-    data: Mapping[str, object] = field(default_factory=dict)
+    data: Mapping[str, object] = MappingProxyType({})

@@ -37,6 +37,9 @@ STEPS: Final[tuple[str, ...]] = (
     """
     UPDATE jobs SET body = json_set(body, '$.options.check_s3', 'auto');
     """,
+    """
+    ALTER TABLE failures ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 """Step n leads from version n to n + 1. A step that was released is never changed.
 

@@ -80,7 +80,7 @@ class SqliteStore:
 
         def read(db: sqlite3.Connection) -> list[Failure]:
             rows = db.execute(
-                "SELECT number, at, path, outcome, reason, errno, flags, attempts, detail FROM failures"
+                "SELECT number, at, path, outcome, reason, errno, flags, attempts, detail, size FROM failures"
                 " WHERE walk = ? AND number > ? ORDER BY number LIMIT ?",
                 (walk, after, limit),
             )
@@ -247,8 +247,8 @@ def _save(db: sqlite3.Connection, changes: Changes) -> None:
         [(job.phase.value, job.ended, job.walk, codec.write_job(job), int(job.id)) for job in changes.jobs],
     )
     db.executemany(
-        "INSERT INTO failures (walk, at, path, outcome, reason, errno, flags, attempts, detail)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO failures (walk, at, path, outcome, reason, errno, flags, attempts, detail, size)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(walk, *failure[1:]) for walk, failure in changes.failures],
     )
     db.executemany("INSERT OR REPLACE INTO totals (name, value) VALUES (?, ?)", list(changes.totals.items()))
