@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 from aws.fake_endpoint import Trouble
@@ -76,3 +77,32 @@ def test_without_its_log_a_failure_stays_unexplained_and_it_is_said(world: World
     done = world.here.fsxwarm("preload", world.here.fsx.mount, "--attempts", "1")
     assert done.status == 3
     assert "allow logs:FilterLogEvents" in done.err
+
+
+def test_a_network_without_a_way_to_aws_holds_no_preload_up(world: World) -> None:
+    world.account.trouble = [Trouble("DescribeFileSystems", seconds=120, times=99)]
+    began = time.monotonic()
+    done = world.here.fsxwarm("preload", world.here.fsx.mount)
+    assert done.status == 0, done
+    assert "no answer within 10 s" in done.err
+    assert "VPC endpoints" in done.err
+    assert time.monotonic() - began < 60
+
+
+def test_when_credentials_expire_in_the_middle_it_waits_and_goes_on_once_they_are_renewed(world: World) -> None:
+    """The listing worked; they expire before the log is read."""
+    world.deny(world.files[:1])
+    world.account.trouble = [Trouble("FilterLogEvents", code="ExpiredTokenException", times=1)]
+    done = world.here.fsxwarm("preload", world.here.fsx.mount, "--attempts", "1", "--progress", "lines")
+    assert done.status == 3, done
+    assert done.err.count("credentials have expired: waiting until they are renewed") == 1
+    assert "valid again" in done.err
+    assert "FSx was denied access" in done.out
+
+
+def test_throttling_is_waited_out(world: World) -> None:
+    for operation in ("DescribeFileSystems", "DescribeDataRepositoryAssociations"):
+        world.account.trouble.append(Trouble(operation, code="ThrottlingException", times=2))
+    done = world.here.fsxwarm("preload", world.here.fsx.mount, "--json")
+    assert done.status == 0, done
+    assert done.json["s3"]["checked"]["files"] == FILES

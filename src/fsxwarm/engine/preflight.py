@@ -24,6 +24,8 @@ __all__ = ["CheckS3", "Checked", "Inspector", "Preflight", "wanted"]
 _GROUP: Final = 1000
 _BATCHES: Final = 500
 _AT_ONCE: Final = 8
+_PATIENCE: Final = 10.0
+"""Seconds that FSx may take to tell what is linked where, unless a check was asked for."""
 _SLACK: Final = 3600
 """Seconds by which an object may be younger than its file: exporting a file takes its time, and makes its object."""
 
@@ -98,7 +100,7 @@ class Inspector:
             if self._mode is CheckS3.AUTO and not self._may_be_fsx(entry.path):
                 self.found.unchecked.add(entry.size)
                 continue
-            link = await self._atlas.link_of(entry.path)
+            link = await self._link_of(entry.path)
             key = None if link is None else link.key_of(entry.path)
             if link is None:
                 self.found.outside.add(entry.size)
@@ -107,6 +109,15 @@ class Inspector:
             else:
                 groups.setdefault(link, {})[key] = entry
         return groups
+
+    async def _link_of(self, path: bytes) -> Link | None:
+        """The link that a path lies in. Unless a check was asked for, a network without a way to AWS is given up."""
+        try:
+            async with asyncio.timeout(_PATIENCE if self._mode is CheckS3.AUTO else None):
+                return await self._atlas.link_of(path)
+        except TimeoutError:
+            text = f"no answer within {_PATIENCE:.0f} s"
+            raise CloudError(Fault.UNREACHABLE, "fsx:DescribeFileSystems", "", text) from None
 
     def _may_be_fsx(self, path: bytes) -> bool:
         mount = self._atlas.mount_of(path)
