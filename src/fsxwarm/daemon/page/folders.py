@@ -58,12 +58,12 @@ class Counts:
 
     def __init__(self, begin: Begin, now: Callable[[], float]) -> None:
         self._begin = begin
-        self._now = now
+        self.now = now
         self._counts: dict[tuple[Identity, bytes], Count] = {}
 
     def of(self, path: bytes, identity: Identity) -> Count:
         """The count of a path with somebody's rights, begun if there is none. FsxwarmError TOO_MANY."""
-        now = self._now()
+        now = self.now()
         self._counts = {key: one for key, one in self._counts.items() if not one.done or now - one.started < _KEPT}
         known = self._counts.get((identity, path))
         if known is not None:

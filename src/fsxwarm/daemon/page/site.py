@@ -6,7 +6,6 @@ import asyncio
 import os
 import posixpath
 import socket
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
@@ -191,7 +190,7 @@ class Site:
                 if count.task is not None:
                     await asyncio.shield(count.task)
         head = tag("header", tag("h1", tag("a", "fsxwarm", href="./")), tag("p", viewer))
-        shown = folders.show(path, count, sort, time.monotonic())
+        shown = folders.show(path, count, sort, self._counts.now())
         return _html(_document("folders - fsxwarm", head, tag("main", shown, _asking_for_folders(named)), request))
 
     async def _events(self, request: web.Request, caller: Caller, _viewer: str) -> web.StreamResponse:
