@@ -106,8 +106,11 @@ class Asking:
             self._book.look(Look.ACTION, [file for file in taken if not file.unreadable])
 
     def _worthwhile(self, lane: Lane) -> int:
-        """How many files are worth a request: half of a small window, so that the other half keeps FSx busy."""
-        least = min(self._policy.request, max(1, lane.window.size // 2))
+        """How many files are worth a request: a third of a small window, so that the rest keeps FSx busy.
+
+        Not half of it: files that end together would leave room for less than that, and the window would never fill.
+        """
+        least = min(self._policy.request, max(1, lane.window.size // 3))
         if not self._book.walking and not lane.unseen and not lane.looking_ahead:
             return min(least, max(1, len(lane.cold) + len(lane.ready)))
         return least

@@ -143,6 +143,11 @@ class ServiceTimes:
             self._classes[size_class] = (weight, max(seconds, _INSTANT))
         return factor
 
+    def scale(self, factor: float) -> None:
+        """Change all times by a factor."""
+        for size_class, (weight, seconds) in self._classes.items():
+            self._classes[size_class] = (weight, max(seconds * factor, _INSTANT))
+
     def saw(self, nbytes: int) -> None:
         """Remember how large files are."""
         keep = 1 - 1 / 1024

@@ -37,6 +37,11 @@ _DRAIN_EVERY: Final = 24.0
 _DRAIN_COST: Final = 12.0
 """Drains fall on multiples of so many seconds times a power of two; so many service times, and so many times what a
 drain takes, lie between them at least."""
+_SUSPICIOUS: Final = 1 / 3
+_TRIAL: Final = 3
+_AS_MUCH: Final = 0.95
+"""A drain that cuts service times to less than such a share is put to a trial: the window that follows from it must
+deliver, after so many rounds, such a share of what the larger one did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,16 @@ class _Phase(Enum):
     """Follows the knee."""
     DRAIN = "drain"
     """Holds fewer in flight, to see how long files take then."""
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What a smaller window must deliver, as a knee; by what factor service times changed, and the window before."""
+
+    knee: float
+    factor: float
+    size: float
+    rounds: int = 0
 
 
 def _headroom(knee: float) -> float:
@@ -97,6 +112,9 @@ class Window:
         self._changed = 1.0
         self._drained_once = False
         self._stages = 0
+        self._drain_grid = _DRAIN_GRID
+        self._delivered = 0.0
+        self._trial: _Trial | None = None
 
         self._cruised = Sample()
         self._rounds = 0
@@ -255,12 +273,31 @@ class Window:
         queueing = self._cruised.slowdown > _QUEUEING
         if not (self._hungry or queueing):
             return
+        if self._trial is not None and self._fails(self._trial):
+            return
         self._follow(self._cruised)
         if not self._hungry or sample.in_flight > _STILL_FALLING * self._size:
             return
         self._rounds += 1
         if not self._drained_once and self._rounds > 1:
             self._begin_drain(self._cruised.knee, _Phase.CRUISE, now)
+
+    def _fails(self, trial: _Trial) -> bool:
+        """Whether the window that followed from a drain delivers less: then what was learnt from it is taken back.
+
+        Little in flight need not be restored as one after another is: bandwidth that all share lies idle between them.
+        """
+        trial.rounds += 1
+        if trial.rounds < _TRIAL:
+            return False
+        self._trial = None
+        if self._cruised.knee > _AS_MUCH * trial.knee:
+            return False
+        self._service.scale(1 / trial.factor)
+        self._size = trial.size
+        self._cruised = Sample()
+        self._drain_grid *= 2
+        return True
 
     def _follow(self, sample: Sample) -> None:
         """Move towards the knee and its headroom: all the way while nothing waits, else half the way."""
@@ -277,7 +314,8 @@ class Window:
     def _begin_drain(self, knee: float, afterwards: _Phase, now: float) -> None:
         self._phase = _Phase.DRAIN
         self._afterwards = afterwards
-        self._knee_before = knee
+        self._knee_before = self._delivered = knee
+        self._trial = None
         self._changed = 1.0
         self._stages = 0
         took = self._cruised.took / self._cruised.files if self._cruised.files else 0.0
@@ -302,7 +340,7 @@ class Window:
 
         A mix of sizes takes long to drain: then the more seldom, the longer little was in flight (`low_for` seconds).
         """
-        every = _DRAIN_GRID
+        every = self._drain_grid
         while every < max(_DRAIN_EVERY * self._service.lasting, _DRAIN_COST * low_for):
             every *= 2
         epoch = self._policy.epoch
@@ -317,17 +355,21 @@ class Window:
         self._stages += 1
         if saturated or unsure:
             self._knee_before = sample.knee
+        if unsure and not saturated:
+            self._delivered = sample.knee
         level = self._drained_to or 0.0
         deeper = (saturated or unsure) and level > self._policy.floor
         if not deeper or sample.slowdown < _SAME[0]:
             factor = self._service.learn(sample)
             self._changed *= factor
             self._knee_before *= factor
+            self._delivered *= factor
         if deeper:
             self._come_down(level / 2)
             return
         self._drained_once = True
         if not 0.8 < self._changed < 1.25:  # noqa: PLR2004 - within these no news
+            self._trial = _Trial(self._delivered, self._changed, self._size) if self._changed < _SUSPICIOUS else None
             self._size = self._clamp(self._target(self._knee_before))
         self._cruised = Sample()
         self._drain_due = self._next_drain(now - self._low_since if len(sample.by_class) > 1 else 0.0, now)
