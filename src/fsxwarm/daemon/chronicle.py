@@ -24,13 +24,14 @@ class _Kind(NamedTuple):
 
 
 class Chronicle:
-    """Hears of every event and writes it down with `log`; `now` is a steady clock.
+    """Hears of every event and writes it down with `log`, if it `writes` such lines; `now` is a steady clock.
 
     `view` looks up jobs; until it is set, there are none.
     """
 
-    def __init__(self, log: Log, now: Callable[[], float]) -> None:
+    def __init__(self, log: Log, now: Callable[[], float], writes: Callable[[Line], bool] = lambda _line: True) -> None:
         self._log = log
+        self._writes = writes
         self._repeats = Repeats(now)
         self._problems: frozenset[str] = frozenset()
         self.view: Callable[[str], JobView | None] = _none
@@ -38,6 +39,8 @@ class Chronicle:
     def hear(self, event: Event) -> None:
         """Write an event down, unless it is one of too many."""
         line = _KNOWN.get(event.kind, Line.NOTICE)
+        if not self._writes(line):
+            return
         fields: dict[str, object] = {"job": event.job} if event.job else {}
         if line is Line.NOTICE:
             fields["message"] = event.kind

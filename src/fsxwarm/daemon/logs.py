@@ -26,9 +26,13 @@ Fields = MutableMapping[str, Any]
 
 def log(line: Line, **fields: object) -> None:
     """Write a line at its own level."""
-    number = _NUMBERS[LINES[line].level]
-    if _GATE.isEnabledFor(number):  # each file has a line at debug, and structlog makes a logger before it drops one
-        structlog.get_logger("fsxwarm").log(number, line.value, **fields)
+    if writes(line):  # each file has a line at debug, and structlog makes a logger before it drops one
+        structlog.get_logger("fsxwarm").log(_NUMBERS[LINES[line].level], line.value, **fields)
+
+
+def writes(line: Line) -> bool:
+    """Whether a line's level is one that is written."""
+    return _GATE.isEnabledFor(_NUMBERS[LINES[line].level])
 
 
 def set_up(level: Level = "info", stream: TextIO = sys.stderr) -> None:

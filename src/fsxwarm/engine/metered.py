@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TypeVar
 
 from fsxwarm.errors import FsxwarmError
-from fsxwarm.model.entry import Key, Resident, Trouble
+from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.model.job import Identity
 from fsxwarm.model.meter import HUNG, Meter
@@ -38,6 +38,12 @@ def _count_failures(meter: Meter, call: str, answers: Sequence[object]) -> None:
         for answer in answers:
             if isinstance(answer, Trouble):
                 meter.failed(call, answer.errno)
+
+
+def _files(items: Sequence[Entry | Resident]) -> int:
+    if Resident not in map(type, items):
+        return len(items)
+    return sum(item.files if isinstance(item, Resident) else 1 for item in items)
 
 
 class MeteredHsm:
@@ -133,7 +139,7 @@ class MeteredTree:
 
     async def _counted(self, call: str, batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
         async for batch in batches:
-            self._meter.scanned_files += sum(item.files if isinstance(item, Resident) else 1 for item in batch.items)
+            self._meter.scanned_files += _files(batch.items)
             for trouble in batch.troubles:
                 self._meter.failed(call, trouble.errno)
             yield batch

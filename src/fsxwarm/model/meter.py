@@ -21,6 +21,8 @@ _SIZES: Final = (64 * _KIB, _MIB, 16 * _MIB, 256 * _MIB, 4 * _GIB)
 SIZE_CLASSES: Final = ("64KiB", "1MiB", "16MiB", "256MiB", "4GiB", "larger")
 """Files of up to so many bytes, and more than the class before."""
 
+_WITH_REASON: Final = frozenset({Outcome.FAILED, Outcome.BLOCKED})
+
 HUNG: Final = "hung"
 """The error of a call that did not come back in time."""
 
@@ -72,10 +74,12 @@ class Meter:
     def settled(self, finish: Finish) -> None:
         """A file has settled."""
         size = finish.entry.size
-        self.settled_files[finish.outcome].add(size)
+        tally = self.settled_files[finish.outcome]
+        tally.files += 1  # not by a call: this is done for each file
+        tally.bytes += size
         if finish.took is not None:
             self.restores[bisect_left(_SIZES, size)].observe(finish.took)
-        if finish.reason is not None and finish.outcome in {Outcome.FAILED, Outcome.BLOCKED}:
+        if finish.reason is not None and finish.outcome in _WITH_REASON:
             self.reasons[finish.outcome, finish.reason] += 1
 
     def said(self, say: Say) -> None:
