@@ -10,13 +10,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fsxwarm.daemon.api import usable
+from fsxwarm.engine.counting import Counted, CountRequest
 from fsxwarm.engine.overview import Overview, Slow
 from fsxwarm.engine.plan import Health
-from fsxwarm.engine.status import Status
+from fsxwarm.engine.selection import Unusable
+from fsxwarm.engine.status import FlagTallies, Status
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.job import Count, Counters, Event, Failure, Identity, Job, JobRequest, JobView, Phase
 from fsxwarm.model.lease import Lease, LeaseRequest
+from fsxwarm.model.tally import Coverage, Tally
 from fsxwarm.ports.tree import Place
 
 
@@ -114,6 +117,13 @@ class PaperCore:
     async def coverage(self, path: bytes, identity: Identity) -> Status:
         self.asked.append((path, identity))
         return Status()
+
+    async def count(self, request: CountRequest, identity: Identity) -> Counted:
+        self.asked += [(path, identity) for path in request.paths]
+        status = Status(flags=FlagTallies() if request.flags else None, depth=request.depth)
+        if request.depth is not None:
+            status.folders[b"/fsx/\xff"] = Coverage(Tally(1, 10), Tally(1, 30))
+        return Counted(status, Unusable(len(request.files), list(request.files[:1])), Unusable())
 
     def health(self) -> Health:
         return Health(problems=self.problems, draining=self.draining, started=5.0, free={b"/fsx": (10, 100)})

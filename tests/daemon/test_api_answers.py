@@ -155,6 +155,19 @@ async def test_the_client_has_it_all(face: Face) -> None:
     ]  # fmt: skip
 
 
+async def test_the_client_counts(face: Face) -> None:
+    def use() -> wire.Counted:
+        with Client(face.path) as client:
+            return client.count({"paths": ["/fsx"], "files": [wire.wish(b"/fsx/\xfe")], "depth": 1, "flags": True})
+
+    counted = await asyncio.to_thread(use)
+    assert [wire.exact(wire.name_of(folder)) for folder in counted["folders"]] == [b"/fsx/\xff"]
+    assert counted["folders"][0]["coverage"] == 0.25
+    assert counted["flags"]["dirty"] == {"files": 0, "bytes": 0}
+    assert counted["missing"]["count"] == 1
+    assert (await ask(face.path, "POST", "/v1/coverage", {})).kind == "usage"
+
+
 async def test_the_client_hears_events(face: Face) -> None:
     def listen() -> list[str]:
         with Client(face.path) as client:

@@ -119,6 +119,35 @@ def test_status_goes_through_it_too(live: Live) -> None:
     assert both[0]["released"] == both[1]["released"] == {"files": 1, "bytes": 65536}
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--flags", "nine"],
+        ["--by-folder", "1", "."],
+        ["--by-folder", "0", "--flags", "--files-from", "-"],
+        ["--files-from", "-", "--check"],
+        ["--check", "nine", "ten"],
+        ["--include", "*/a*", "nine"],
+        ["--exclude", "*", "--check", "nine"],
+        ["--braces", "{nine,ten}"],
+        ["gone"],
+    ],
+    ids=" ".join,
+)
+def test_status_has_the_same_options_either_way(live: Live, arguments: list[str]) -> None:
+    for name in ("nine/a1", "nine/b", "ten/c"):
+        if not (live.mount / name).exists():
+            cold(live, name)
+    listed = b"nine/a1\nnine/missing\n/etc/hostname\n"
+    asked = fsxwarm(live, "status", "--daemon", "--json", *arguments, stdin=listed)
+    local = fsxwarm(live, "status", "--local", "--json", *arguments, stdin=listed)
+    assert asked.status == local.status
+    without_backend = {name: value for name, value in local.json.items() if name != "backend"}
+    assert {name: value for name, value in asked.json.items() if name != "backend"} == without_backend
+    shown = [fsxwarm(live, "status", where, *arguments, stdin=listed).out for where in ("--daemon", "--local")]
+    assert shown[0] == shown[1]
+
+
 def test_ctrl_c_lets_go_and_says_how_to_come_back() -> None:
     with living("--bandwidth", "1KB") as live:
         command = [sys.executable, "-m", "fsxwarm", "preload", str(live.mount)]

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import cast
 
 from fsxwarm import __version__
 from fsxwarm.cli.following import follow
@@ -18,21 +17,16 @@ from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
-from fsxwarm.cli.status_view import show as show_status
-from fsxwarm.cli.status_view import status_document
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.report import Report, files_to_retry
-from fsxwarm.engine.selection import Selection
-from fsxwarm.engine.status import Status
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
 from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.messages import Finish
 from fsxwarm.model.outcome import Outcome, Reason
-from fsxwarm.ports.tree import Tree
 
 
 def files_wished(
@@ -89,41 +83,6 @@ def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
         report=command.report,
         arguments=command.arguments,
     )
-
-
-def status_by_daemon(client: Client, path: str, *, check: bool, json: bool) -> Exit:
-    """Have the daemon count how much below a path is resident."""
-    try:
-        with client:
-            answer = client.coverage(absolute(path))
-    except FsxwarmError as error:
-        if json:
-            emit_json(error_document(error))
-        raise
-    found = _status(answer)
-    code = Exit.INCOMPLETE if check and not found.all_resident else Exit.DONE
-    nothing_walked = Selection(cast("Tree", None), [])  # the view asks it what a list lacked: there was none
-    if json:
-        emit_json(status_document(found, nothing_walked, code))
-    else:
-        complain("asked the daemon")
-        show_status(found, nothing_walked)
-    return code
-
-
-def _status(answer: wire.Coverage) -> Status:
-    found = Status(vanished=answer["vanished"], skipped=answer["skipped"])
-    for tally, count in (
-        (found.all.resident, answer["resident"]),
-        (found.all.released, answer["released"]),
-        (found.unknown, answer["unknown"]),
-    ):
-        tally.add(count["bytes"], count["files"])
-    found.troubles.count = answer["troubles"]
-    found.troubles.first += [
-        Trouble(wire.exact(wire.name_of(one)), one["errno"], one["text"]) for one in answer["first_troubles"]
-    ]
-    return found
 
 
 async def _all(chunks: AsyncIterator[Sequence[bytes]]) -> list[bytes]:

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from fsxwarm.app import App
-from fsxwarm.cli.asking import status_by_daemon
+from fsxwarm.cli.asking import files_wished
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
+from fsxwarm.cli.counting import status_by_daemon
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
 from fsxwarm.cli.output import emit_json
@@ -16,10 +17,10 @@ from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
 from fsxwarm.cli.status_view import show, status_document
 from fsxwarm.cli.unlinked import LinkCheck
+from fsxwarm.client import wire
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit
-from fsxwarm.model.s3 import is_uri
 from fsxwarm.model.units import format_count, format_size
 
 
@@ -89,22 +90,23 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
             show(found, selection, links.lines())
         return code
 
-    several = len(paths or ()) != 1
     client = daemon_or_not(
         local=local,
         by_daemon=by_daemon,
         own={"--backend": backend is not None},
-        here={
-            "--by-folder": by_folder is not None,
-            "--flags": flags,
-            "--shard": part is not None,
-            "a list": files_from is not None or nul,
-            "a choice of files": bool(include or exclude or braces),
-            "more or less than one PATH": several or is_uri((paths or [""])[0]),
-        },
+        here={"--shard": part is not None},
     )
-    if client is not None and paths:
-        return status_by_daemon(client, paths[0], check=check, json=json)
+    if client is not None:
+        wish = files_wished(paths or [], braces=braces, files_from=files_from, nul=nul)
+        asked: wire.CountWish = {
+            "paths": wish["paths"],
+            "files": wish["files"],
+            "include": list(include or ()),
+            "exclude": list(exclude or ()),
+            "depth": by_folder,
+            "flags": flags,
+        }
+        return status_by_daemon(client, asked, check=check, json=json)
     return run(work, json=json, backend=backend)
 
 

@@ -107,6 +107,10 @@ class Client:
         answer = self._call("GET", "coverage", query={"path": path}, spare=timeout)
         return cast("wire.Coverage", answer)
 
+    def count(self, wish: wire.CountWish, *, timeout: float = 3600.0) -> wire.Counted:
+        """How much of paths or of a list is resident, in detail; takes as long as the walk does."""
+        return cast("wire.Counted", self._call("POST", "coverage", wish, spare=timeout))
+
     def health(self) -> wire.Health:
         """How the daemon fares."""
         return cast("wire.Health", self._call("GET", "health"))

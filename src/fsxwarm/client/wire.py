@@ -69,6 +69,17 @@ class JobWish(TypedDict):
     slurm_job_id: NotRequired[str]
 
 
+class CountWish(TypedDict):
+    """`POST /v1/coverage`: absolute `paths` and `files` (a list) to count, by folders `depth` levels deep."""
+
+    paths: NotRequired[list[str | Exact]]
+    files: NotRequired[list[str | Exact]]
+    include: NotRequired[list[str]]
+    exclude: NotRequired[list[str]]
+    depth: NotRequired[int | None]
+    flags: NotRequired[bool]
+
+
 class LeaseWish(TypedDict):
     """`POST /v1/leases`: nothing below `path` is to be released for so many seconds."""
 
@@ -181,17 +192,57 @@ class Trouble(Name):
     text: str
 
 
-class Coverage(Name):
-    """How much under a path is resident, as far as the caller may look."""
+class Share(TypedDict):
+    """How much is resident, and how much only in S3."""
 
     resident: Count
     released: Count
-    unknown: Count
     coverage: float
+
+
+class Found(Share):
+    """What was found, as far as the caller may look; of the `troubles` the first are named."""
+
+    unknown: Count
     vanished: int
     skipped: int
     troubles: int
     first_troubles: list[Trouble]
+
+
+class Coverage(Name, Found):
+    """How much under a path is resident."""
+
+
+class Folder(Name, Share):
+    """How much below a folder is resident."""
+
+
+class Flagged(TypedDict):
+    """Files by flag; one may count several times, or never. `unread` could not be opened."""
+
+    dirty: Count
+    never_archived: Count
+    pinned: Count
+    lost: Count
+    restoring: Count
+    unread: Count
+
+
+class Unusable(TypedDict):
+    """Entries of a list that cannot be taken: how many, and the first of them."""
+
+    count: int
+    first: list[Name]
+
+
+class Counted(Found):
+    """The answer to `POST /v1/coverage`. `flags` and `folders` are there if they were asked for."""
+
+    missing: Unusable
+    outside: Unusable
+    flags: NotRequired[Flagged]
+    folders: NotRequired[list[Folder]]
 
 
 class Lane(TypedDict):
@@ -313,7 +364,7 @@ def name(path: bytes) -> Name:
         return {"path": path.decode("utf-8", "backslashreplace"), "path_b64": exact}
 
 
-def name_of(some: Failure | Lease | Coverage | Trouble) -> Name:
+def name_of(some: Name | Failure | Lease | Coverage | Folder | Trouble) -> Name:
     """The name in an answer that is more than a name."""
     return {"path": some["path"], "path_b64": some["path_b64"]} if "path_b64" in some else {"path": some["path"]}
 

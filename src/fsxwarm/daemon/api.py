@@ -13,6 +13,7 @@ from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
 from fsxwarm.daemon.slurm import SlurmBegin, SlurmDesk, SlurmEnd, SlurmRules, World
+from fsxwarm.engine.counting import Counted, CountRequest
 from fsxwarm.engine.overview import Overview
 from fsxwarm.engine.plan import Health
 from fsxwarm.engine.status import Status
@@ -44,6 +45,7 @@ class Service(Protocol):
     async def release_lease(self, id: str, /) -> None: ...  # noqa: A002, D102 - the same
     def leases(self, *, owner: int | None = None) -> list[Lease]: ...  # noqa: D102 - the same
     async def coverage(self, path: bytes, identity: model.Identity, /) -> Status: ...  # noqa: D102 - the same
+    async def count(self, request: CountRequest, identity: model.Identity, /) -> Counted: ...  # noqa: D102 - the same
     def health(self) -> Health: ...  # noqa: D102 - the same
     def overview(self, *, owner: int | None = None) -> Overview: ...  # noqa: D102 - the same
     def events(self) -> AsyncIterator[model.Event]: ...  # noqa: D102 - the same
@@ -208,6 +210,13 @@ class Api:
         """How much under a path is resident, as far as the caller may look."""
         path = _typed(call.query, requests.CoverageQuery).exact
         return views.coverage(path, await self._service.coverage(path, call.caller.identity))
+
+    async def count(self, call: Call) -> wire.Counted:
+        """How much of several paths or of a list is resident, by folders and flags if asked."""
+        wish = _typed(call.body, requests.CountWish)
+        if not wish.paths and not wish.files:
+            raise FsxwarmError(Kind.USAGE, "there is nothing to count", hint="name paths or files")
+        return views.counted(await self._service.count(wish.to_model(), call.caller.identity))
 
     async def health(self, call: Call) -> wire.Health:
         """How the daemon fares."""

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fsxwarm.client import wire
+from fsxwarm.engine.counting import CountRequest
 from fsxwarm.model.job import DEFAULT_PRIORITY, TOP_PRIORITY, Identity, JobOptions, JobRequest, Kind
 from fsxwarm.model.lease import MOST_SECONDS, LeaseRequest
 from fsxwarm.model.order import Order
@@ -128,6 +129,31 @@ class JobWish(_Body):
             priority=self.priority,
             label=self.label,
             slurm_job_id=self.slurm_job_id,
+        )
+
+
+class CountWish(_Body):
+    """What to count: under absolute `paths`, and in `files`, a list.
+
+    With `depth` also by folders, so many levels below each path; with `flags` by the files' flags, which opens each.
+    """
+
+    paths: Annotated[list[_Place], Field(max_length=_MOST_PATHS)] = []
+    files: list[_Place] = []
+    include: Annotated[list[_Glob], Field(max_length=_MOST_GLOBS)] = []
+    exclude: Annotated[list[_Glob], Field(max_length=_MOST_GLOBS)] = []
+    depth: Annotated[int, Field(ge=0, le=_LONGEST_PATH)] | None = None
+    flags: bool = False
+
+    def to_model(self) -> CountRequest:
+        """As the engine has it."""
+        return CountRequest(
+            paths=tuple(map(_bytes, self.paths)),
+            files=tuple(map(_bytes, self.files)),
+            include=tuple(self.include),
+            exclude=tuple(self.exclude),
+            depth=self.depth,
+            flags=self.flags,
         )
 
 

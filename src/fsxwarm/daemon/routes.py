@@ -56,6 +56,7 @@ ROUTES: Final = (
     Route("POST", "/v1/slurm/begin", Rule.MEMBER, Api.slurm_begin, wire.SlurmJob, body=SlurmBegin),
     Route("POST", "/v1/slurm/end", Rule.MEMBER, Api.slurm_end, wire.SlurmEnded, body=SlurmEnd),
     Route("GET", "/v1/coverage", Rule.MEMBER, Api.coverage, wire.Coverage, query=requests.CoverageQuery),
+    Route("POST", "/v1/coverage", Rule.MEMBER, Api.count, wire.Counted, body=requests.CountWish),
     Route("GET", "/v1/health", Rule.MEMBER, Api.health, wire.Health),
     Route("GET", "/v1/overview", Rule.MEMBER, Api.overview, wire.Overview),
     Route("POST", "/v1/page", Rule.MEMBER, Api.page, wire.PageAddress, 201),

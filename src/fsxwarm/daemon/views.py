@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final, cast
 
 from fsxwarm import __version__
 from fsxwarm.client import wire
+from fsxwarm.engine.counting import Counted
 from fsxwarm.engine.overview import Overview
 from fsxwarm.engine.plan import Health
+from fsxwarm.engine.selection import Unusable
 from fsxwarm.engine.status import Status
 from fsxwarm.model.job import Counters, Failure, JobView
 from fsxwarm.model.lease import Lease
-from fsxwarm.model.tally import Tally
+from fsxwarm.model.tally import Coverage, Tally
 
 _PUBLIC_EVENTS: Final = frozenset({"system_stalled", "system_moves", "paused"})
 """Events of no job that everybody may hear of, without their data."""
@@ -80,12 +82,34 @@ def _tally(some: Tally) -> wire.Count:
 
 def coverage(path: bytes, found: Status) -> wire.Coverage:
     """What a survey found."""
+    return {**wire.name(path), **_found(found)}
+
+
+def counted(counted: Counted) -> wire.Counted:
+    """What was counted."""
+    found = counted.status
+    more = {"missing": _unusable(counted.missing), "outside": _unusable(counted.outside)}
+    answer = cast("wire.Counted", {**_found(found), **more})
+    if found.flags is not None:
+        names = [one.name for one in fields(found.flags)]
+        answer["flags"] = cast("wire.Flagged", {name: _tally(getattr(found.flags, name)) for name in names})
+    if found.depth is not None:
+        answer["folders"] = [{**wire.name(path), **_share(some)} for path, some in sorted(found.folders.items())]
+    return answer
+
+
+def _share(some: Coverage) -> wire.Share:
+    return {"resident": _tally(some.resident), "released": _tally(some.released), "coverage": some.share}
+
+
+def _unusable(some: Unusable) -> wire.Unusable:
+    return {"count": some.count, "first": [wire.name(path) for path in some.first]}
+
+
+def _found(found: Status) -> wire.Found:
     return {
-        **wire.name(path),
-        "resident": _tally(found.all.resident),
-        "released": _tally(found.all.released),
+        **_share(found.all),
         "unknown": _tally(found.unknown),
-        "coverage": found.all.share,
         "vanished": found.vanished,
         "skipped": found.skipped,
         "troubles": found.troubles.count,

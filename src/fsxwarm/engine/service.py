@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
+from fsxwarm.engine.counting import Counted, CountRequest, count
 from fsxwarm.engine.gauges import Gauges
 from fsxwarm.engine.inventory import Inventory
 from fsxwarm.engine.jobs import Jobs
@@ -196,6 +197,11 @@ class Service:
         """How much under a path is resident, as far as this user may look."""
         return await self.survey(path, identity).run()
 
+    async def count(self, request: CountRequest, identity: Identity) -> Counted:
+        """The same of several paths or a list, in more detail."""
+        tree, hsm = self._access.tree(identity), self._access.hsm(identity)
+        return await count(request, tree, hsm, self._means.archive.atlas)
+
     def survey(self, path: bytes, identity: Identity, depth: int | None = None) -> Survey:
         """A count that has not begun, of how much under a path is resident; by folders, so many levels deep."""
         return Survey(self._access.hsm(identity), Selection(self._access.tree(identity), [path]), depth=depth)
@@ -280,7 +286,7 @@ class Service:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        self._jobs.note_all()
+        await self._jobs.note_all()
         with suppress(FsxwarmError):  # nobody is left to be told, and the next start walks again
             await self._journal.flush()
 
@@ -316,7 +322,7 @@ class Service:
         self._past.note(self._warming, self._journal.totals, self._wall())
 
     async def _flush(self) -> None:
-        self._jobs.note_all()
+        await self._jobs.note_all()
         self._jobs.end_late()
         await self._journal.flush()
 

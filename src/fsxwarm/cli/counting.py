@@ -1,0 +1,69 @@
+"""Having the daemon count: `fsxwarm status` where one answers."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import cast
+
+from fsxwarm.cli.output import complain, emit_json
+from fsxwarm.cli.schema import error_document
+from fsxwarm.cli.status_view import show, status_document
+from fsxwarm.client import wire
+from fsxwarm.client.client import Client
+from fsxwarm.engine.selection import Selection, Unusable
+from fsxwarm.engine.status import FlagTallies, Status
+from fsxwarm.errors import Exit, FsxwarmError
+from fsxwarm.model.entry import Trouble
+from fsxwarm.model.tally import Coverage, Tally
+from fsxwarm.ports.tree import Tree
+
+
+def status_by_daemon(client: Client, wish: wire.CountWish, *, check: bool, json: bool) -> Exit:
+    """Have the daemon count how much is resident, and show it."""
+    try:
+        with client:
+            answer = client.count(wish)
+    except FsxwarmError as error:
+        if json:
+            emit_json(error_document(error))
+        raise
+    found = _status(answer, wish.get("depth"))
+    selection = Selection(cast("Tree", None), [])  # nothing is walked here: the views ask it what a list lacked
+    selection.missing, selection.outside = _unusable(answer["missing"]), _unusable(answer["outside"])
+    sure = found.all_resident and not selection.missing.count and not selection.outside.count
+    code = Exit.INCOMPLETE if check and not sure else Exit.DONE
+    if json:
+        emit_json(status_document(found, selection, code))
+    else:
+        complain("asked the daemon")
+        show(found, selection)
+    return code
+
+
+def _status(answer: wire.Counted, depth: int | None) -> Status:
+    found = Status(
+        all=_coverage(answer), unknown=_tally(answer["unknown"]), vanished=answer["vanished"],
+        skipped=answer["skipped"], depth=depth,
+    )  # fmt: skip
+    found.troubles.count = answer["troubles"]
+    found.troubles.first += [
+        Trouble(wire.exact(wire.name_of(one)), one["errno"], one["text"]) for one in answer["first_troubles"]
+    ]
+    if "flags" in answer:
+        flags = answer["flags"]
+        found.flags = FlagTallies(**{one.name: _tally(flags[one.name]) for one in fields(FlagTallies)})  # type: ignore[literal-required]  # the names are the same
+    for folder in answer.get("folders", ()):
+        found.folders[wire.exact(wire.name_of(folder))] = _coverage(folder)
+    return found
+
+
+def _coverage(share: wire.Share) -> Coverage:
+    return Coverage(_tally(share["resident"]), _tally(share["released"]))
+
+
+def _tally(count: wire.Count) -> Tally:
+    return Tally(count["files"], count["bytes"])
+
+
+def _unusable(some: wire.Unusable) -> Unusable:
+    return Unusable(some["count"], [wire.exact(wire.name_of(one)) for one in some["first"]])
