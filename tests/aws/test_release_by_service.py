@@ -100,8 +100,7 @@ def test_a_cut_connection_begins_no_second_task(account: Account, here: Machine)
 def test_dry_run_begins_nothing(account: Account, here: Machine) -> None:
     done = here.fsxwarm("release", "--service", "--older-than", "1d", "--dry-run", here.fsx.mount)
     assert done.status == 0, done
-    assert "1 task" in done.out
-    assert "not used for 1 day" in done.out
+    assert "1 task: files not used for 1 day" in done.out
     assert not account.tasks
 
 
@@ -158,3 +157,10 @@ def test_2_10_knows_no_release_tasks(account: Account, machine: MakeMachine) -> 
     done = here.fsxwarm(*SERVICE, here.fsx.mount)
     assert done.status == 5, done
     assert "2.10" in done.err
+
+
+def test_when_fsx_is_out_of_reach_it_says_that_a_task_may_have_begun(account: Account, here: Machine) -> None:
+    account.trouble = [Trouble("CreateDataRepositoryTask", code="InternalServerError", status=500, times=99)]
+    done = here.fsxwarm(*SERVICE, here.fsx.mount)
+    assert done.status == 5, done
+    assert "a task may have been begun" in done.out

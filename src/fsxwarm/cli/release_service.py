@@ -170,16 +170,18 @@ def _left(current: Run | None) -> str:
     """What an interruption leaves behind."""
     if current is None:
         return "interrupted: all tasks have ended"
-    if current.task is not None:
-        id_ = current.task.id
-        return f"interrupted: {id_} goes on; `aws fsx cancel-data-repository-task --task-id {id_}` ends it"
-    if current.asked:
-        system = current.order.system
-        return (
-            "interrupted: a task may have been begun;"
-            f" `aws fsx describe-data-repository-tasks --filters Name=file-system-id,Values={system}` lists them"
-        )
-    return "interrupted: no further task was begun"
+    return f"interrupted: {_alone(current) or 'no further task was begun'}"
+
+
+def _alone(each: Run) -> str:
+    """What goes on at FSx without anybody who follows it; empty if nothing does."""
+    if each.task is not None:
+        id_ = each.task.id
+        return f"{id_} goes on; `aws fsx cancel-data-repository-task --task-id {id_}` ends it"
+    if each.asked:
+        ask = f"aws fsx describe-data-repository-tasks --filters Name=file-system-id,Values={each.order.system}"
+        return f"a task may have been begun; `{ask}` lists them"
+    return ""
 
 
 def _exit(runs: Sequence[Run]) -> Exit:
@@ -201,10 +203,8 @@ def _show_plan(runs: Sequence[Run], days: int) -> None:
         table.add_row(each.order.system, safe(", ".join(each.order.paths)))
     out.print(table)
     out.print()
-    out.print(
-        f"{format_count(len(runs), 'task')}, one after another, at most {MOST_PATHS} paths each: files {_age(days)}"
-        " that S3 holds too"
-    )
+    tasks = "1 task" if len(runs) == 1 else f"{len(runs):,} tasks of at most {MOST_PATHS} paths, one after another"
+    out.print(f"{tasks}: files {_age(days)} that S3 holds too")
     out.print("FSx does not say beforehand how many; the same without --service counts them", style="dim")
 
 
@@ -231,6 +231,7 @@ def _troubles(run: Run) -> list[str]:
     lines = []
     if run.error is not None:
         lines.append(f"{run.order.system}: {safe(str(run.error))} ({run.error.advice})")
+        lines += [line] if (line := _alone(run)) else []
     task = run.task
     if task is None or task.state is TaskState.SUCCEEDED:
         return lines

@@ -34,6 +34,8 @@ async def examine_iam(cloud: Cloud, log: RestoreLog, charts: Sequence[Chart], *,
     for chart in charts:
         await tried.read(chart)
         await tried.simulate(chart, arn)
+    for bucket in tried.missing:
+        yield Finding("link", Level.WARN, f"bucket {bucket} does not exist", "make it anew, or remove its association")
     for action in tried.denied:
         advice = f"allow {action}: deploy/iam has policies, its README says what needs which"
         yield Finding("iam", Level.WARN, f"{action} is denied; it is for: {actions.FEATURES[action]}", advice)
@@ -49,7 +51,7 @@ _CHECKED: Final = [action for action in actions.FEATURES if action not in {actio
 
 
 class _Tried:
-    """What was found out: actions allowed and denied, each once."""
+    """What was found out: actions allowed and denied, and buckets that do not exist, each once."""
 
     def __init__(self, cloud: Cloud, log: RestoreLog, now: float) -> None:
         self._cloud = cloud
@@ -57,6 +59,7 @@ class _Tried:
         self._now = now
         self.allowed: dict[str, None] = {}
         self.denied: dict[str, None] = {}
+        self.missing: dict[str, None] = {}
 
     async def read(self, chart: Chart) -> None:
         """Try what only reads."""
@@ -97,6 +100,9 @@ class _Tried:
         try:
             listed = await self._cloud.list_objects(bucket, prefix, "")
         except CloudError as error:
+            if error.fault is Fault.NOT_FOUND:
+                self.missing[bucket] = None
+                return
             await self._note(actions.LIST_BUCKET, _raise(error))
             return
         self.allowed[actions.LIST_BUCKET] = None
