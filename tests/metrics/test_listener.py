@@ -67,7 +67,7 @@ async def test_it_tells_nothing_else(line: str, status: int) -> None:
 
 async def test_more_connections_than_it_bears_are_turned_away_with_a_reason() -> None:
     async with listening() as where:
-        held = [await asyncio.open_connection(*where) for _ in range(64)]
+        held = [await asyncio.open_connection(*where) for _ in range(256)]
         refused = await ask(where)
         assert refused.status == 429
         for _, writer in held:

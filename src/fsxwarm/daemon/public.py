@@ -24,7 +24,7 @@ from fsxwarm.model.job import Identity
 from fsxwarm.model.measures import Measures
 from fsxwarm.model.meter import Meter
 
-_LIMITS: Final = GateLimits(connections=64, connections_each=64, patience=20.0)
+_LIMITS: Final = GateLimits(connections=256, connections_each=256, patience=20.0)
 _NOBODY: Final = Caller(Identity(-1), admin=False)
 _HEAD: Final = 8 << 10
 """Bytes that a request's first line, and each of its headers, may have."""

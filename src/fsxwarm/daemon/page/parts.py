@@ -90,11 +90,11 @@ def spaces(rooms: Sequence[wire.Room]) -> Markup:
         used = 1 - room["free"] / room["total"] if room["total"] else 0.0
         free = f"{format_size(room['free'])} of {format_size(room['total'])} free"
         marks = [
-            (1 - mark / room["total"], f"{meaning}: {format_size(mark)} free")
-            for mark, meaning in ((room["low"], "room is made below"), (room["high"], "and up to"))
+            (1 - mark / room["total"], f"{meaning} {format_size(mark)}")
+            for mark, meaning in ((room["low"], "room is made below"), (room["high"], "until there is"))
             if mark and room["total"]
         ]
-        made = "; ".join(meaning for _, meaning in marks) or "no room is made here"
+        made = ", ".join(meaning for _, meaning in marks) or "no room is made here"
         low = bool(room["low"]) and room["free"] < room["low"]
         drawn = bar(used, f"{used:.0%} used; {free}; {made}", style="low" if low else "used", marks=marks)
         values = (tag("bdi", room["path"]), drawn, free, made + (" (dry run)" if room["dry_run"] else ""))

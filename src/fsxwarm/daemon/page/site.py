@@ -50,7 +50,8 @@ _NOBODY: Final = Caller(Identity(-1), admin=False)
 _AT_MOST_EVERY: Final = 1.0
 """Seconds between two updates that a page is told of, however much happens."""
 _AT_LEAST_EVERY: Final = 5.0
-_STREAMS_EACH: Final = 10
+_STREAMS, _STREAMS_EACH = 128, 10
+"""Pages that are kept fresh, in all and each user's."""
 _JOBS_EXPLAINED: Final = 10
 _FAILURES_OF_A_JOB: Final = 200
 _EXAMPLES: Final = 10
@@ -195,7 +196,7 @@ class Site:
 
     async def _events(self, request: web.Request, caller: Caller, _viewer: str) -> web.StreamResponse:
         """Tell a page when to look anew: soon after something happens to its viewer's jobs, and now and then."""
-        if self._streams[caller.uid] >= _STREAMS_EACH:
+        if self._streams[caller.uid] >= _STREAMS_EACH or self._streams.total() >= _STREAMS:
             raise FsxwarmError(Kind.TOO_MANY, "too many pages are open", hint="close some")
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         self._streams[caller.uid] += 1
