@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-lowest bench bench-window crash simulate simulate-defects demo
+.PHONY: help setup check test test-lowest bench bench-window crash slurm simulate simulate-defects demo
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-lowest: ## The test suite with the oldest versions that pyproject.toml allo
 	$(VENV)-lowest/bin/pip install --quiet --upgrade 'pip>=25.1' uv
 	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable . --group test
 	$(VENV)-lowest/bin/pytest -n auto tests/unit tests/cli tests/daemon tests/aws
+
+slurm: setup ## Measure on a real Slurm: delay, 200 jobs for one dataset, kill -9 at 30 points (as root)
+	$(BIN)/python tests/slurm/measure.py
 
 crash: setup ## Kill the daemon's core 200 times over a simulated FSx
 	$(BIN)/python tests/crash/run.py

@@ -118,11 +118,18 @@ class Cluster:
         """Wait until something holds for a job's fields."""
         assert callable(is_so)
         until = time.monotonic() + seconds
-        while not is_so(shown := self.job(job)):
+        while not is_so(shown := self._shown(job)):
             if time.monotonic() > until:
                 raise AssertionError(f"job {job} is {shown}\n{self.logs()}")
             time.sleep(_LOOK_EVERY)
         return shown
+
+    def _shown(self, job: str) -> dict[str, str]:
+        """A job's fields; while slurmctld starts, its jobs are not there yet."""
+        try:
+            return self.job(job)
+        except AssertionError:
+            return {"JobState": "", "Reason": ""}
 
     def states(self) -> dict[str, str]:
         """Each node's state."""
