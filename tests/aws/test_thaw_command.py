@@ -102,6 +102,9 @@ def test_at_the_deadline_the_rest_is_warm_and_what_is_not_thawed_is_named(frozen
     assert done.json["thaw"]["waiting"]["files"] == 2
     assert done.json["outcomes"]["restored"]["files"] == FILES - 2
     assert done.json["outcomes"]["blocked"]["files"] == 2
+    assert done.json["found"]["files"] == FILES
+    assert done.json["scan_complete"]
+    assert done.json["not_reached"]["files"] == 0
     assert _reasons(report) == {str(path): "thawing" for path in frozen.files[:2]}
     again = frozen.here.fsxwarm(*arguments, "--deadline", "2s")
     assert again.status == 4

@@ -68,7 +68,7 @@ def _show_counts(out: Console, plan: Plan) -> None:
     add_tallies(table, rows)
     out.print(table)
     for reason in found.blocked:
-        out.print(f"→ {reason.value}: {MEANINGS[reason].todo}", style="yellow")
+        out.print(f"→ {MEANINGS[reason].what}: {MEANINGS[reason].todo}", style="yellow")
 
 
 def _show_folders(out: Console, plan: Plan) -> None:

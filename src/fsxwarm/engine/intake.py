@@ -59,16 +59,22 @@ class Intake:
             batches = self.selection.batches()
             async for batch in batches if self._sieve is None else self._sieve.checked(batches):
                 self._note(batch)
+                if batch.last:
+                    self.progress.scan_ended = now()
                 found()
-            self.progress.scan_ended = now()
+            if self.progress.scan_ended is None:
+                self.progress.scan_ended = now()
         finally:
             self._walked = True
 
     def _note(self, batch: Batch) -> None:
         progress = self.progress
         items: list[Item] = list(batch.items)
+        for held in batch.held:
+            progress.scanned_item(held)
         for at, item in enumerate(batch.items):
-            progress.scanned_item(item)
+            if progress.scan_ended is None:  # what comes later was held back, and counted then
+                progress.scanned_item(item)
             if isinstance(item, Resident):
                 continue
             if (reason := batch.barred.get(item.key)) is None:

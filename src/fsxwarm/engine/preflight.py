@@ -187,6 +187,7 @@ class Preflight:
                 for batch in await running.popleft():
                     yield batch
             if self._thawer is not None:
+                yield Batch(b"", last=True)
                 async for batch in self._thawer.thawed():
                     yield batch
         finally:

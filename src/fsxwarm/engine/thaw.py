@@ -161,6 +161,7 @@ class Thawer:
         held = await self._released(archived)
         keys = {entry.key for entry in held}
         batch.items = [item for item in batch.items if not (isinstance(item, Entry) and item.key in keys)]
+        batch.held += held
         for entry in held:
             del batch.barred[entry.key]
             self._wait_for(entry)

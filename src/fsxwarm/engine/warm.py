@@ -148,8 +148,7 @@ class Warmer:
         return {dev: measure.available - self._unclaimed(dev) for dev, measure in self.room.items()}
 
     def settle(self, finish: Finish) -> None:
-        """Take note of a file that never came to its turn."""
-        self.progress.scanned_item(finish.entry)
+        """Take note of a file that was found and never came to its turn."""
         self.progress.finished(finish)
         self._listener.settled(finish)
 

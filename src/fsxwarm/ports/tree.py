@@ -53,8 +53,10 @@ class Batch:
     """A part of a walk, in its order: files to look at, with runs of proven residents between them.
 
     `folder` is the folder that all of it lies in (for lists: empty). `skipped` counts what is no regular file
-    (symlinks, sockets, other file systems' folders); `troubles` names what could not be read. `barred` are
-    files that S3 was found unable to give; no tree fills it in.
+    (symlinks, sockets, other file systems' folders); `troubles` names what could not be read.
+
+    What follows is no tree's business but filled in on the way: `barred` are files that S3 was found unable to give,
+    `held` those whose objects have to be waited for. `last` marks the walk's end; held files come again behind it.
     """
 
     folder: bytes
@@ -62,6 +64,8 @@ class Batch:
     troubles: list[Trouble] = field(default_factory=list)
     skipped: int = 0
     barred: dict[Key, Reason] = field(default_factory=dict)
+    held: list[Entry] = field(default_factory=list)
+    last: bool = False
 
 
 class Tree(Protocol):
