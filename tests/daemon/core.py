@@ -129,7 +129,9 @@ class PaperCore:
         return Health(problems=self.problems, draining=self.draining, started=5.0, free={b"/fsx": (10, 100)})
 
     def overview(self, *, owner: int | None = None) -> Overview:
-        return replace(self.glance, slowest=[one for one in self.glance.slowest if self._sees(one, owner)])
+        jobs = sorted(self.jobs(owner=owner), key=lambda view: view.job.phase.final)
+        slow = [one for one in self.glance.slowest if self._sees(one, owner)]
+        return replace(self.glance, slowest=slow, jobs=jobs)
 
     def _sees(self, slow: Slow, owner: int | None) -> bool:
         return owner is None or any(self.all[job].owner == owner for job in slow.jobs)

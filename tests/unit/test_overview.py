@@ -63,3 +63,21 @@ def test_space_is_told_with_the_marks_at_which_room_is_made(tmp_path: Path) -> N
         assert (room.low, room.high) == (room.total // 10, room.total // 5)
 
     play(act)
+
+
+def test_of_many_jobs_the_newest_are_shown_those_that_go_on_first(tmp_path: Path) -> None:
+    async def act() -> None:
+        stage = Stage(tmp_path)
+        stage.fill(5)
+        async with stage.service() as service:
+            ids = [(await service.submit(request(identity=ANN))).id for _ in range(150)]
+            theirs = (await service.submit(request(identity=BOB))).id
+            for job in ids[140:]:
+                await service.cancel(job)
+            shown = [view.job.id for view in service.overview(owner=ANN.uid).jobs]
+            assert shown[:100] == ids[139:39:-1]
+            assert shown[100:] == ids[:139:-1]
+            assert [view.job.id for view in service.overview(owner=BOB.uid).jobs] == [theirs]
+            assert service.overview().jobs[0].job.id == theirs
+
+    play(act)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
@@ -25,9 +25,6 @@ from fsxwarm.model.lease import Lease, LeaseRequest
 from fsxwarm.ports.tree import Place
 
 T = TypeVar("T")
-_GOING: Final = 100
-_ENDED: Final = 20
-"""Jobs of an overview that go on, and that have ended."""
 
 
 class Service(Protocol):
@@ -229,12 +226,7 @@ class Api:
     def seen_by(self, caller: Caller) -> wire.Overview:
         """What somebody may see of it."""
         owner = None if caller.admin else caller.uid
-        views_ = self._service.jobs(owner=owner)
-        going = [view for view in views_ if not view.job.phase.final][:_GOING]
-        ended = [view for view in views_ if view.job.phase.final][:_ENDED]
-        return views.overview(
-            self._service.overview(owner=owner), [*going, *ended], self._service.health(), admin=caller.admin
-        )
+        return views.overview(self._service.overview(owner=owner), self._service.health(), admin=caller.admin)
 
     async def some_failures(self, job: str, most: int) -> list[wire.Failure]:
         """A job's first failures; who may see them is the caller's business."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final, cast
 
@@ -140,13 +140,13 @@ def health(some: Health, *, admin: bool) -> wire.Health:
     return answer
 
 
-def overview(some: Overview, jobs: Sequence[JobView], fares: Health, *, admin: bool) -> wire.Overview:
+def overview(some: Overview, fares: Health, *, admin: bool) -> wire.Overview:
     """The whole at a glance."""
     return {
         "at": some.at,
         "limit": some.limit,
         "health": health(fares, admin=admin),
-        "jobs": [job(view) for view in jobs],
+        "jobs": [job(view) for view in some.jobs],
         "slowest": [
             {
                 **wire.name(one.path),

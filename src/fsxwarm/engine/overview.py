@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from fsxwarm.engine.plan import Marks
 from fsxwarm.engine.shared import SharedWarming
+from fsxwarm.engine.tracked import Tracked
+from fsxwarm.model.job import JobView
 from fsxwarm.ports.hsm import Space
 
 EVERY: Final = 10.0
@@ -17,6 +19,8 @@ EVERY: Final = 10.0
 _KEPT: Final = 361
 """Samples: an hour of them."""
 _SLOWEST: Final = 20
+_GOING, _ENDED = 100, 20
+"""Jobs shown that go on, and that have ended."""
 
 
 class Sample(NamedTuple):
@@ -63,7 +67,9 @@ class Overview:
     limit: str = "unknown"
     slowest: Sequence[Slow] = ()
     rooms: Sequence[Room] = ()
-    past: Sequence[Sample] = field(default=())
+    past: Sequence[Sample] = ()
+    jobs: Sequence[JobView] = ()
+    """Those that go on, then those that have ended, the newest first; of many, the newest."""
 
 
 class Past:
@@ -81,6 +87,18 @@ class Past:
         )
 
 
+def newest(tracked: Iterable[Tracked], owner: int | None) -> list[JobView]:
+    """The jobs to show, of one owner or all; `tracked` has the oldest first."""
+    going: list[Tracked] = []
+    ended: list[Tracked] = []
+    for one in reversed(list(tracked)):
+        if owner in (None, one.job.owner):
+            some, most = (ended, _ENDED) if one.job.phase.final else (going, _GOING)
+            if len(some) < most:
+                some.append(one)
+    return [one.view() for one in (*going, *ended)]
+
+
 def limit_of(warming: SharedWarming) -> str:
     """What most metadata targets say that know it."""
     known = Counter(lane.window.limit for lane in warming.machine.lanes.values())
@@ -88,9 +106,15 @@ def limit_of(warming: SharedWarming) -> str:
     return known.most_common(1)[0][0] if known else "unknown"
 
 
-def slowest(warming: SharedWarming, jobs: Collection[str], now: float, most: int = _SLOWEST) -> list[Slow]:
-    """The files that these jobs have had at FSx for longest; `now` on the machine's clock."""
-    numbers = {number for number, walk in warming.walks.items() if not walk.jobs.keys().isdisjoint(jobs)}
+def slowest(warming: SharedWarming, owner: int | None, now: float, most: int = _SLOWEST) -> list[Slow]:
+    """The files that one owner's jobs, or all, have had at FSx for longest; `now` on the machine's clock."""
+    numbers: set[int] = set()
+    jobs: set[str] = set()
+    for number, walk in warming.walks.items():
+        mine = [job.id for job in walk.jobs.values() if owner in (None, job.owner)]
+        if mine:
+            numbers.add(number)
+            jobs.update(mine)
     files = nsmallest(most, warming.machine.on_their_way(numbers), key=lambda file: file.asked)
     return [
         Slow(

@@ -19,7 +19,7 @@ from fsxwarm.engine.keeper import Keeper
 from fsxwarm.engine.leases import Leases
 from fsxwarm.engine.make_room import Room
 from fsxwarm.engine.means import Means
-from fsxwarm.engine.overview import EVERY, Overview, Past, limit_of, rooms, slowest
+from fsxwarm.engine.overview import EVERY, Overview, Past, limit_of, newest, rooms, slowest
 from fsxwarm.engine.periodic import Periodic
 from fsxwarm.engine.plan import Health, KeepWarm, LaneHealth, Marks, ServicePlan
 from fsxwarm.engine.protection import Protection, Restored
@@ -241,14 +241,14 @@ class Service:
 
     def overview(self, *, owner: int | None = None) -> Overview:
         """The whole at a glance, with the files of one owner's jobs, or everybody's."""
-        now, jobs = asyncio.get_running_loop().time(), {view.job.id for view in self._jobs.views(owner)}
         spaces = {self._warming.mounts[dev]: measure.space for dev, measure in self._warming.room.items()}
         return Overview(
             self._wall(),
             limit_of(self._warming),
-            slowest(self._warming, jobs, now),
+            slowest(self._warming, owner, asyncio.get_running_loop().time()),
             rooms({**spaces, **self._around.spaces}, self.plan.make_room),
             tuple(self._past.samples),
+            newest(self._jobs.tracked(), owner),
         )
 
     def measures(self) -> Measures:

@@ -53,7 +53,7 @@ _AT_LEAST_EVERY: Final = 5.0
 _STREAMS, _STREAMS_EACH = 128, 10
 """Pages that are kept fresh, in all and each user's."""
 _JOBS_EXPLAINED: Final = 10
-_FAILURES_OF_A_JOB: Final = 200
+_FAILURES_OF_A_JOB: Final = 100
 _EXAMPLES: Final = 10
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
