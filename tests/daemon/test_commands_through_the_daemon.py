@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,6 +100,26 @@ def test_jobs_are_listed_shown_waited_for_hurried_and_cancelled(live: Live) -> N
     assert fsxwarm(live, "jobs", "cancel", job).status == 0
     assert fsxwarm(live, "jobs", "show", "999").status == 2
     assert fsxwarm(live, "jobs").status == 0
+
+
+def test_jobs_are_told_apart_on_the_narrowest_terminal(live: Live) -> None:
+    path = cold(live, "told-apart/a-file-with-a-rather-long-name-that-does-not-fit-into-a-line-of-a-narrow-terminal")
+    told = fsxwarm(live, "preload", "--no-wait", path).err
+    number = told.split()[-1]
+    for columns in ("60", "200"):
+        command = [sys.executable, "-m", "fsxwarm", "jobs", "--all"]
+        terminal = ["script", "-qec", shlex.join(command), "/dev/null"]
+        done = subprocess.run(
+            terminal, env={**environ(live), "COLUMNS": columns, "TERM": "dumb"}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+        assert done.stdout.split("\n")[2].split()[0] == number
+    shown = fsxwarm(live, "jobs", "show", number).out
+    assert f"preload {path}" in shown
+    assert "asked for by" in shown
+    assert fsxwarm(live, "jobs", "wait", number).status == 0
+    again = fsxwarm(live, "jobs", "cancel", number)
+    assert (again.status, "had ended before" in again.err) == (0, True)
 
 
 def test_release_goes_through_it_too(live: Live) -> None:

@@ -15,6 +15,10 @@ from fsxwarm.model.outcome import MEANINGS, Reason
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
 _SHOWN: Final = ("resident", "restored", "released", "already", "left", "failed", "blocked", "vanished", "cancelled")
+_PATHS: Final = 2
+"""Paths of a job in a line of a table."""
+_NAMED: Final = 10
+"""Paths of a job that is shown by itself."""
 _NAMES: Final = {"already": "released already", "left": "left alone", "resident": "resident already"}
 
 
@@ -38,7 +42,9 @@ def line(job: wire.Job) -> str:
 
 def show_jobs(jobs: Sequence[wire.Job]) -> None:
     """Print a table of jobs."""
-    table = plain_table("job", ["owner", "kind", "phase", "priority", "files", "settled", "age", "what"])
+    table = plain_table("job", ["owner", "kind", "phase", "priority", "files", "settled", "age"])
+    table.columns[0].no_wrap = True
+    table.add_column("what", overflow="fold")  # the one that gives way where the terminal is narrow
     now = time.time()
     for job in jobs:
         counters = job["counters"]
@@ -46,10 +52,48 @@ def show_jobs(jobs: Sequence[wire.Job]) -> None:
         found = counters["found"]["files"]
         share = percent(done / found) if found else ""
         age = format_duration(max(0.0, now - job["created"]))
-        what = safe(job["label"] or ", ".join(name["path"] for name in job["paths"][:2]) or f"{job['listed']:,} listed")
-        who, priority = user(job["owner"]), str(job["priority"])
-        table.add_row(job["id"], who, job["kind"], job["phase"], priority, f"{found:,}", share, age, what)
+        who, priority, kind = user(job["owner"]), str(job["priority"]), job["kind"].replace("_", " ")
+        table.add_row(job["id"], who, kind, job["phase"], priority, f"{found:,}", share, age, what(job))
     console().print(table)
+
+
+def what(job: wire.Job) -> str:
+    """What a job is about, in a few words: its label, or the first of its paths."""
+    if job["label"]:
+        return safe(job["label"])
+    named = [safe(name["path"]) for name in job["paths"][:_PATHS]]
+    if len(job["paths"]) > _PATHS:
+        named.append(f"and {len(job['paths']) - _PATHS:,} more")
+    if job["listed"]:
+        named.append(f"a list of {format_count(job['listed'], 'file')}")
+    return ", ".join(named)
+
+
+def show_origin(job: wire.Job) -> None:
+    """Print who asked for a job, what for, and when."""
+    out = console()
+    now = time.time()
+    kind = job["kind"].replace("_", " ")
+    for name in job["paths"][:_NAMED]:
+        out.print(f"{kind} {safe(name['path'])}")
+    if (more := len(job["paths"]) - _NAMED) > 0:
+        out.print(f"and {format_count(more, 'more path')}")
+    if job["listed"]:
+        out.print(f"{kind} a list of {format_count(job['listed'], 'file')}")
+    parts = [f"asked for by {user(job['owner'])} {_ago(now, job['created'])}", f"priority {job['priority']}"]
+    if job["label"]:
+        parts.append(f"label {safe(job['label'])}")
+    if job["slurm_job_id"]:
+        parts.append(f"Slurm job {safe(job['slurm_job_id'])}")
+    if job["started"] is not None and job["ended"] is not None:
+        parts.append(f"took {format_duration(max(0.0, job['ended'] - job['started']))}")
+    if job["next_round"] is not None and not job["final"]:
+        parts.append(f"next round in {format_duration(max(0.0, job['next_round'] - now))}")
+    out.print("; ".join(parts))
+
+
+def _ago(now: float, then: float) -> str:
+    return f"{format_duration(max(0.0, now - then))} ago"
 
 
 def show_job(job: wire.Job) -> None:
@@ -66,8 +110,10 @@ def show_job(job: wire.Job) -> None:
         out.print(table)
     for word, files in sorted(counters["reasons"].items()):
         meaning = MEANINGS[Reason(word)] if word in set(Reason) else None
-        what = f"{meaning.what}; {meaning.todo}" if meaning else word.replace("_", " ")
-        out.print(f"{format_count(files, 'file')}: {what}")
+        why = word.replace("_", " ") if meaning is None else meaning.what
+        if meaning is not None and meaning.todo != "nothing":
+            why += f"; {meaning.todo}"
+        out.print(f"{format_count(files, 'file')}: {why}")
     if counters["unreadable"]:
         out.print(f"{format_count(counters['unreadable'], 'path')} could not be looked at")
     if job["error"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -12,31 +13,34 @@ import typer
 
 from fsxwarm.cli.choose import client_of
 from fsxwarm.cli.following import follow
-from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs
+from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs, show_origin
 from fsxwarm.cli.options import Json
-from fsxwarm.cli.output import emit_json
+from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.schema import error_document
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError
 
 _NAMED: Final = 20
+_EACH: Final = 1.0
+"""Seconds between two lines about how far a job is."""
 
 jobs = typer.Typer(help="List, show, wait for, cancel and hurry the daemon's jobs.", invoke_without_command=True)
 
+Everything = Annotated[bool, typer.Option("--all", help="Also those that have ended.")]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's number.")]
 
 
 @jobs.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        context.invoke(list_jobs)
+def _default(context: typer.Context, *, everything: Everything = False, json: Json = False) -> Exit | None:
+    """List, show, wait for, cancel and hurry the daemon's jobs."""
+    return list_jobs(everything=everything, json=json) if context.invoked_subcommand is None else None
 
 
 @jobs.command("list")
 def list_jobs(
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    everything: Everything = False,
     json: Json = False,
 ) -> Exit:
     """List your jobs, the newest first; an administrator sees everybody's."""
@@ -61,6 +65,7 @@ def show(job: Job, *, json: Json = False) -> Exit:
         emit_json({**job_document(found, Exit.DONE), "failures": failures})
     else:
         show_job(found)
+        show_origin(found)
         show_failures(failures)
     return Exit.DONE
 
@@ -85,12 +90,18 @@ def wait(
 @jobs.command()
 def watch() -> Exit:
     """Print what happens to your jobs, line by line, until Ctrl-C."""
+    last: dict[str, str] = {}
+    due: dict[str, float] = {}
     with _daemon(json=False) as client, _daemon(json=False) as asking:
         for event in client.events():
-            if event["job"]:
-                print(line(asking.job(event["job"])), flush=True)  # noqa: T201 - what was asked for
-            else:
-                print(event["kind"].replace("_", " "), flush=True)  # noqa: T201 - the same
+            number, now = event["job"], time.monotonic()
+            if number and event["kind"] == "job_running" and now < due.get(number, 0.0):
+                continue
+            due[number] = now + _EACH
+            news = line(asking.job(number)) if number else event["kind"].replace("_", " ")
+            if news != last.get(number):
+                print(news, flush=True)  # noqa: T201 - what was asked for
+            last[number] = news
     return Exit.DONE
 
 
@@ -102,6 +113,8 @@ def cancel(job: Job, *, json: Json = False) -> Exit:
     if json:
         emit_json(job_document(gone, Exit.DONE))
     else:
+        if gone["phase"] != "cancelled":
+            complain("it had ended before")
         show_job(gone)
     return Exit.DONE if gone["phase"] == "cancelled" else exit_of(gone)
 
