@@ -201,14 +201,14 @@ def test_late_files_that_have_just_become_resident_are_no_reason_to_distrust_sta
 
 
 def test_the_window_is_never_exceeded_and_requests_hold_at_most_fifty() -> None:
-    bench = Bench(window=170)
+    bench = Bench(window=150)
     bench.want([entry(number) for number in range(500)])
     assert [len(submit.files) for submit in bench.submits] == [50, 50, 50]
     for submit in bench.take_all():
         for file in submit.files:
             bench.flags[file.key] = WARM
             bench.pass_time(0.5)
-            assert bench.machine.in_flight <= 170
+            assert bench.machine.in_flight <= 150
     assert {len(submit.files) for submit in bench.submits} == {50}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from fsxwarm.model.book import Book
@@ -106,11 +107,8 @@ class Asking:
             self._book.look(Look.ACTION, [file for file in taken if not file.unreadable])
 
     def _worthwhile(self, lane: Lane) -> int:
-        """How many files are worth a request: a third of a small window, so that the rest keeps FSx busy.
-
-        Not half of it: files that end together would leave room for less than that, and the window would never fill.
-        """
-        least = min(self._policy.request, max(1, lane.window.size // 3))
+        """How many files are worth a request: half of a small window, so that the other half keeps FSx busy."""
+        least = min(self._policy.request, max(1, lane.window.size // 2))
         if not self._book.walking and not lane.unseen and not lane.looking_ahead:
             return min(least, max(1, len(lane.cold) + len(lane.ready)))
         return least
@@ -131,11 +129,14 @@ class Asking:
         return taken
 
     def _ask(self, lane: Lane, now: float) -> None:
+        filling = False
         while lane.ready and not self._book.stopped and now >= lane.window.paused_until:
             room = lane.window.size - lane.at_fsx
-            if room <= 0 or not self._is_worth_it(lane, room):
+            if room <= 0 or not (filling or self._is_worth_it(lane, room)):
                 break
-            batch = self._next_request(lane, min(room, self._policy.request), now)
+            filling = True  # to the brim: files that end together would never leave room for a request of the rest
+            todo = min(room, len(lane.ready))
+            batch = self._next_request(lane, math.ceil(todo / math.ceil(todo / self._policy.request)), now)
             if batch:
                 self._submit(lane, batch, now)
         for file in [file for file in lane.ready if file.fresh_until < now]:
