@@ -9,13 +9,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench import lower_bound, million_keys, processes, shards, warm_tree
+from bench import lower_bound, million_keys, processes, shards, warm_tree, watching
 
 
 def main() -> int:
     """Run all benches."""
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores")
-    kept = [bench.main() for bench in (lower_bound, shards, processes, warm_tree, million_keys)]
+    kept = [bench.main() for bench in (lower_bound, shards, processes, warm_tree, million_keys, watching)]
     print("\nall targets kept" if all(kept) else "\nSOME TARGETS MISSED")
     return 0 if all(kept) else 1
 
