@@ -25,7 +25,6 @@ from fsxwarm.cli.release import release
 from fsxwarm.cli.report import report
 from fsxwarm.cli.sim import sim
 from fsxwarm.cli.slurm import slurm
-from fsxwarm.cli.slurm import slurm
 from fsxwarm.cli.status import status
 from fsxwarm.cli.top import top
 from fsxwarm.cli.wait import wait
@@ -74,7 +73,6 @@ app.add_typer(jobs, name="jobs")
 app.command()(top)
 app.command()(page)
 app.add_typer(report, name="report")
-app.add_typer(slurm, name="slurm")
 app.add_typer(slurm, name="slurm")
 app.command()(sim)
 

@@ -20,6 +20,7 @@ class Line(StrEnum):
     CONFIGURATION_READ = "configuration_read"
     CONFIGURATION_BAD = "configuration_bad"
     REQUEST_FAILED = "request_failed"
+    PAGE_OPENED = "page_opened"
     PROBLEM = "problem"
     PROBLEM_OVER = "problem_over"
     NOTICE = "notice"
@@ -84,6 +85,7 @@ LINES: Final[dict[Line, About]] = {
     Line.REQUEST_FAILED: About(
         "error", ("method", "path", "error", "exception"), "a defect in answering a request; please report it", True
     ),
+    Line.PAGE_OPENED: About("info", ("uid",), "a browser was let in, with this user's rights"),
     Line.PROBLEM: About("warning", ("message",), "something is wrong with the whole, see `fsxwarm top`"),
     Line.PROBLEM_OVER: About("info", ("message",), "it is not any more"),
     Line.NOTICE: About("warning", ("message",), "worth knowing: AWS credentials have expired, or are renewed"),

@@ -18,10 +18,12 @@ from aiohttp import web
 from fsxwarm.client import wire
 from fsxwarm.daemon.access import Caller, Circle
 from fsxwarm.daemon.api import Api, Call
+from fsxwarm.daemon.logs import log
 from fsxwarm.daemon.page import folders, parts
 from fsxwarm.daemon.page.markup import Markup, document, join, tag
 from fsxwarm.daemon.page.sessions import COOKIE, SESSION_LASTS, TICKET_LASTS, Session, Sessions
 from fsxwarm.daemon.server import parse_query, visit_of
+from fsxwarm.daemon.vocabulary import Line
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.address import Address
 from fsxwarm.model.job import Identity
@@ -138,6 +140,7 @@ class Site:
             raise FsxwarmError(Kind.USAGE, "open it in a browser", hint="")
         session = self._sessions.open(request.match_info["word"])
         place = f"/s/{session.place}/"
+        log(Line.PAGE_OPENED, uid=session.identity.uid)
         answer = web.Response(status=HTTPStatus.SEE_OTHER, headers={**HEADERS, "Location": place})
         answer.set_cookie(
             COOKIE, session.secret, path=place, max_age=int(SESSION_LASTS), httponly=True, samesite="Strict"
