@@ -106,8 +106,9 @@ def test_at_the_deadline_the_rest_is_warm_and_what_is_not_thawed_is_named(frozen
     assert done.json["scan_complete"]
     assert done.json["not_reached"]["files"] == 0
     assert _reasons(report) == {str(path): "thawing" for path in frozen.files[:2]}
-    again = frozen.here.fsxwarm(*arguments, "--deadline", "2s")
+    again = frozen.here.fsxwarm(*arguments, "--deadline", "6s", "--progress", "json")
     assert again.status == 4
+    assert {json.loads(line).get("thawing") for line in again.err.splitlines()} >= {2}
     assert "2 more were being thawed already" in again.out
     assert "2 objects not thawed yet" in again.out
 

@@ -161,6 +161,7 @@ class _Json:
             "watched": now.watched,
             "retries": now.retries,
             "stalled": now.stalled,
+            "thawing": now.thawing,
         }
         _print(event)
 
@@ -251,5 +252,11 @@ def _rates(now: Snapshot) -> str:
 
 
 def _trouble(now: Snapshot) -> list[str]:
-    counts = {"retries": now.retries, "stalled": now.stalled, "failed": now.failed, "blocked": now.blocked}
+    counts = {
+        "being thawed": now.thawing,
+        "retries": now.retries,
+        "stalled": now.stalled,
+        "failed": now.failed,
+        "blocked": now.blocked,
+    }
     return [f"{count:,} {what}" for what, count in counts.items() if count]

@@ -327,6 +327,7 @@ class ProgressEvent(TypedDict):
     watched: int
     retries: int
     stalled: int
+    thawing: int
 
 
 class PinDocument(Leftovers):

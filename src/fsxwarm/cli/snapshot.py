@@ -32,7 +32,7 @@ class Snapshot:
 
     `done` has settled in whatever way; `already` counts files that were resident before; `asked` tells that the first
     request was sent; `limit` is files/s, bytes/s or unknown; `lopsided` the metadata target on which nearly all
-    files lie, where there are several.
+    files lie, where there are several; `thawing` counts files whose objects have to be thawed first.
     """
 
     found: Tally
@@ -57,6 +57,7 @@ class Snapshot:
     retries: int
     stalled: int
     lopsided: int | None
+    thawing: int = 0
 
     @property
     def share(self) -> float:
@@ -95,6 +96,7 @@ def snapshot(warmer: Warmer, account: Account, now: float) -> Snapshot:
         retries=account.words[Word.RETRY],
         stalled=account.words[Word.FILE_STALLED] + account.words[Word.FILE_WEDGED],
         lopsided=busiest(account.lanes),
+        thawing=progress.held.files,
     )
 
 

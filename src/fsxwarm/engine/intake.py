@@ -72,9 +72,12 @@ class Intake:
         items: list[Item] = list(batch.items)
         for held in batch.held:
             progress.scanned_item(held)
+            progress.held.add(held.size)
         for at, item in enumerate(batch.items):
-            if progress.scan_ended is None:  # what comes later was held back, and counted then
+            if progress.scan_ended is None:
                 progress.scanned_item(item)
+            elif isinstance(item, Entry):  # held back until now, and counted then
+                progress.held.add(-item.size, -1)
             if isinstance(item, Resident):
                 continue
             if (reason := batch.barred.get(item.key)) is None:

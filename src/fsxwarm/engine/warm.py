@@ -149,6 +149,7 @@ class Warmer:
 
     def settle(self, finish: Finish) -> None:
         """Take note of a file that was found and never came to its turn."""
+        self.progress.held.add(-finish.entry.size, -1)
         self.progress.finished(finish)
         self._listener.settled(finish)
 

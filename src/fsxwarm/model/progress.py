@@ -27,6 +27,8 @@ class Progress:
         self.ended: float | None = None
         self.first_asked: float | None = None
         self.found = Tally()
+        self.held = Tally()
+        """Files found whose objects have to be thawed first."""
         self.scanned = 0
         """Files that the walk has seen, wanted or proved resident alike."""
         self.settled: dict[Outcome, Tally] = {outcome: Tally() for outcome in Outcome}
@@ -146,7 +148,7 @@ class Progress:
         left = self.remaining
         if not left.files:
             return 0.0
-        if files_rate <= 0:
+        if files_rate <= 0 or self.held.files:
             return None
         by_files = left.files / files_rate
         return max(by_files, left.bytes / bytes_rate) if bytes_rate > 0 else by_files
