@@ -63,7 +63,8 @@ def test_while_it_warms_what_is_in_flight_queued_and_behind_is_told(tmp_path: Pa
             await asyncio.sleep(120)
             now = service.measures()
         lane = now.lanes[0]
-        assert 0 < lane.in_flight <= lane.window
+        assert lane.in_flight > 0  # and may be more than the window, which has just been made smaller
+        assert lane.window > 0
         assert now.restoring["/fsx"] >= lane.in_flight * MB
         assert service_of(now).queued["high"][0] > 1000
         assert service_of(now).queued["high"][1] == service_of(now).queued["high"][0] * MB

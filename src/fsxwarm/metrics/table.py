@@ -210,7 +210,7 @@ TABLE: Final = (
         "fsxwarm_settled_files_total",
         _C,
         ("outcome",),
-        "Wanted files that have settled: resident, restored, failed, blocked, vanished, cancelled",
+        "Wanted files that have settled; resident are those that a stat did not prove to be",
         _settled,
     ),
     Metric("fsxwarm_restored_bytes_total", _C, (), "Bytes of the files that became resident", _restored_bytes),
@@ -382,7 +382,7 @@ TABLE: Final = (
         "fsxwarm_problems",
         _G,
         (),
-        "What `fsxwarm daemon` would complain of right now: see /v1/health",
+        "How many problems the daemon has right now; `fsxwarm top` names them",
         _service("problems"),
     ),
     Metric(
