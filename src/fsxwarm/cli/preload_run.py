@@ -108,7 +108,8 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
         child.started()
     try:
         async with metrics.kept(warmer, selection), showing(command.progress, warmer, account, saying):
-            code = await warmer.run()
+            async with explaining.watching(saying.tell):
+                code = await warmer.run()
             settle_waiting(preflight, warmer)
             if code is Exit.INTERRUPTED:
                 explaining.let_go()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -12,20 +15,28 @@ from fsxwarm.engine.warm import Listener
 from fsxwarm.model.association import may_be_fsx
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.messages import Finish, Say
-from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.outcome import MEANINGS, Outcome, Reason
 from fsxwarm.model.restore_log import read_event
+from fsxwarm.model.units import format_count
 from fsxwarm.ports.cloud import CloudError
 from fsxwarm.ports.restore_log import RestoreLog
 
 _HELD: Final = 50_000
+_REMEMBERED: Final = 200_000
 SLACK: Final = 60.0
 """Seconds by which the clocks of FSx and of this machine may differ."""
+_LATE: Final = 300.0
+"""Seconds after its time by which an event may show up in the log."""
 _READS: Final = 3
 _BETWEEN: Final = 3.0
+_EVERY: Final = 20.0
+"""Seconds between looks into the log while files are being warmed."""
+_TELL_AGAIN: Final = 10
+"""A reason is told again once so many times as many files have failed for it."""
 
 
 class Causes:
-    """What a log says of the failures of a time: of objects, of whole buckets, of the file system."""
+    """What a log says of failures: of objects (the last 200,000), of whole buckets, of the file system."""
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], Reason] = {}
@@ -39,6 +50,8 @@ class Causes:
             return
         if failure.key:
             self._objects[failure.bucket, failure.key] = failure.reason
+            if len(self._objects) > _REMEMBERED:
+                del self._objects[next(iter(self._objects))]
         elif failure.bucket:
             self._buckets[failure.bucket] = failure.reason
         else:
@@ -71,7 +84,7 @@ class Enquiry:
                 raise chart.failure
             if chart.system is None or not chart.system.log_group:
                 continue
-            causes = self._known[chart.system.id] = Causes()
+            causes = self._known.setdefault(chart.system.id, Causes())
             async for event in self._log.events(chart.system.log_group, chart.system.id, start=start, end=end):
                 causes.learn(event.message)
         return bool(self._known)
@@ -87,23 +100,27 @@ class Enquiry:
 
 
 class Explaining:
-    """Stands before a listener and holds failed restores back until `end` has found out why they failed.
+    """Stands before a listener and holds failed restores back until it is found out why they failed.
 
-    At most 50,000 are held; more are handed on as they are. `clock` tells seconds since the epoch.
+    While `watching`, the log is asked now and then; `end` asks it for the last time. At most 50,000 are held; more are
+    handed on as they are. `clock` tells seconds since the epoch.
     """
 
     def __init__(self, listener: Listener, atlas: Atlas, log: RestoreLog, clock: Callable[[], float]) -> None:
         self._listener = listener
         self._enquiry = Enquiry(atlas, log)
         self._clock = clock
-        self._began = clock()
-        self._held: list[Finish] = []
+        self._from = clock() - SLACK
+        self._serial = itertools.count()
+        self._held: dict[int, Finish] = {}
+        self._found: Counter[Reason] = Counter()
+        self._told: Counter[Reason] = Counter()
 
     def settled(self, finish: Finish) -> None:
         """See `Listener`."""
         failed = finish.outcome is Outcome.FAILED and finish.reason is Reason.RESTORE_FAILED
         if failed and len(self._held) < _HELD:
-            self._held.append(finish)
+            self._held[next(self._serial)] = finish
         else:
             self._listener.settled(finish)
 
@@ -119,41 +136,63 @@ class Explaining:
         """See `Listener`."""
         self._listener.ready()
 
+    @asynccontextmanager
+    async def watching(self, tell: Callable[[str], None]) -> AsyncIterator[None]:
+        """While the body runs, ask the log every 20 seconds, if anything failed; `tell` reasons as they come up."""
+        task = asyncio.create_task(self._watch(tell))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
     async def end(self) -> str:
-        """Hand on what was held, with reasons; returns why they could not be found out, empty if they could."""
+        """Hand on what is held, with reasons; returns why they could not be found out, empty if they could."""
         problem = ""
         try:
-            if self._held:
-                problem = await self._explain()
+            for attempt in range(_READS):
+                if not self._held:
+                    break
+                if attempt:
+                    await asyncio.sleep(_BETWEEN)  # events take a moment to show up in the log
+                if not await self._explain():
+                    problem = "why restores failed is not known: the file system does not log to CloudWatch"
+                    break
+        except CloudError as error:
+            problem = f"why restores failed is not known: {error} ({error.advice})"
         finally:
             self.let_go()
         return problem
 
     def let_go(self) -> None:
-        """Hand on what was held as it is."""
-        held, self._held = self._held, []
-        for finish in held:
-            self._listener.settled(finish)
+        """Hand on what is held as it is."""
+        for number in list(self._held):
+            self._listener.settled(self._held.pop(number))
 
-    async def _explain(self) -> str:
-        for attempt in range(_READS):
-            if attempt:
-                await asyncio.sleep(_BETWEEN)  # events take a moment to show up in the log
+    async def _watch(self, tell: Callable[[str], None]) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            if not self._held:
+                continue
             try:
-                paths = [finish.entry.path for finish in self._held]
-                if not await self._enquiry.read(paths, self._began - SLACK, self._clock() + SLACK):
-                    return "why restores failed is not known: the file system does not log to CloudWatch"
-                if all([await self._explained(at) for at in range(len(self._held))]):
-                    return ""
-            except CloudError as error:
-                return f"why restores failed is not known: {error} ({error.advice})"
-        return ""
+                await self._explain()
+            except CloudError:  # `end` tries again, and says so
+                continue
+            for reason, files in self._found.items():
+                if files >= _TELL_AGAIN * self._told[reason]:
+                    self._told[reason] = files
+                    meaning = MEANINGS[reason]
+                    tell(f"{format_count(files, 'file')} failed: {meaning.what}; {meaning.todo}")
 
-    async def _explained(self, at: int) -> bool:
-        finish = self._held[at]
-        if finish.reason is not Reason.RESTORE_FAILED:
-            return True
-        reason = await self._enquiry.reason(finish.entry.path)
-        if reason is not None:
-            self._held[at] = replace(finish, reason=reason)
-        return reason is not None
+    async def _explain(self) -> bool:
+        """Read what was logged since the last time, and hand on what it explains; False if nothing is logged at all."""
+        now = self._clock()
+        if not await self._enquiry.read([one.entry.path for one in self._held.values()], self._from, now + SLACK):
+            return False
+        self._from = max(self._from, now - _LATE)
+        for number, finish in list(self._held.items()):
+            reason = await self._enquiry.reason(finish.entry.path)
+            if reason is not None:
+                self._found[reason] += 1
+                self._listener.settled(replace(self._held.pop(number), reason=reason))
+        return True
