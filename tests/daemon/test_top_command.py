@@ -165,6 +165,16 @@ async def test_other_keys_and_arrows_do_nothing(face: Face) -> None:
         assert screen.process.wait(20) == 0
 
 
+async def test_a_daemon_that_goes_is_waited_for(face: Face) -> None:
+    await busy(face)
+    with terminal(face) as screen:
+        await screen.until("imagenet")
+        await face.server.close()
+        await screen.until("this is how it was before")
+        screen.press(b"q")
+        assert screen.process.wait(20) == 0
+
+
 async def test_it_takes_on_another_size(face: Face) -> None:
     await busy(face)
     with terminal(face, 50, 20) as screen:

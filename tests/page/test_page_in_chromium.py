@@ -12,7 +12,7 @@ import pytest
 from fsxwarm.daemon.page.sessions import SESSION_LASTS
 from fsxwarm.model.job import Count, Counters
 from page.browser import Tab, chromium, needs_chromium
-from page.stand import ALICE, GB, NASTY, Stand, standing
+from page.stand import ADA, ALICE, GB, NASTY, Stand, standing
 
 pytestmark = needs_chromium
 
@@ -85,6 +85,20 @@ async def test_it_keeps_itself_fresh_and_what_was_opened_open(stand: Stand, tab:
     assert await tab.ask("window.same === true")  # it was not loaded anew
     assert await tab.ask("document.querySelector('#failures details[open]') !== null")
     assert tab.complaints == []
+
+
+async def test_a_problem_is_read_out_once(stand: Stand, tab: Tab) -> None:
+    await enter(tab, stand)
+    await tab.open(stand.address(ADA))
+    await stand.face.core.heard_by(1)
+    assert await tab.ask("document.querySelector('#problems').innerText") == ""
+    stand.face.core.problems = ("<b>no lfs</b>",)
+    await stand.face.core.finish("j1")
+    await tab.until("document.querySelector('#problems[role=alert]').innerText.includes('<b>no lfs</b>')")
+    await tab.ask("window.told = document.querySelector('#problems')")
+    await stand.face.core.finish("j2")
+    await tab.until("document.querySelector('#jobs').innerText.split('done').length > 2")
+    assert await tab.ask("window.told === document.querySelector('#problems')")
 
 
 async def test_folders_fold_by_keyboard_and_stay_so(stand: Stand, tab: Tab) -> None:

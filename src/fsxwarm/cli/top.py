@@ -84,7 +84,7 @@ def _watch(client: Client, overview: wire.Overview) -> None:
                 except FsxwarmError as error:
                     if error.kind not in _PASSING:
                         raise
-                    note = f"{error.message}; this is how it was before"
+                    note = f"this is how it was before: {error.message}"
 
 
 @contextmanager

@@ -19,20 +19,22 @@ _HOUR: Final = 3600.0
 
 
 def header(overview: wire.Overview, viewer: str) -> Markup:
-    """Whose page it is, and what is wrong with the whole."""
+    """Whose page it is."""
+    up = format_duration(overview["at"] - overview["health"]["started"])
+    said = f"{viewer}; version {overview['health']['version']}, up {up}"
+    return tag("header", tag("h1", "fsxwarm"), tag("p", said))
+
+
+def problems(overview: wire.Overview) -> Markup:
+    """What is wrong with the whole. By itself, so that it is read out when it changes and not with each update."""
     health = overview["health"]
-    problems = [*health.get("problems", [])]
-    if health["stalled"] and not problems:
-        problems.append("files are in flight and none becomes resident")
+    found = [*health.get("problems", [])]
+    if health["stalled"] and not found:
+        found.append("files are in flight and none becomes resident")
     if health["draining"]:
-        problems.append("the daemon is restarting")
-    said = [tag("li", problem) for problem in problems]
-    return tag(
-        "header",
-        tag("h1", "fsxwarm"),
-        tag("p", f"{viewer}; version {health['version']}, up {format_duration(overview['at'] - health['started'])}"),
-        tag("ul", *said, class_="problems", role="alert") if said else Markup(""),
-    )
+        found.append("the daemon is restarting")
+    said = tag("ul", *[tag("li", problem) for problem in found], class_="problems") if found else Markup("")
+    return tag("section", said, id="problems", role="alert")
 
 
 def now(overview: wire.Overview) -> Markup:

@@ -170,7 +170,9 @@ class Site:
                 parts.slowest(overview["slowest"]),
                 _asking_for_folders(""),
             ]
-        return _html(_document("fsxwarm", parts.header(overview, viewer), tag("main", *shown), request))
+        return _html(
+            _document("fsxwarm", parts.header(overview, viewer), tag("main", parts.problems(overview), *shown), request)
+        )
 
     async def _examples(self, jobs: Sequence[wire.Job]) -> dict[str, list[wire.Failure]]:
         """Some files for each reason, of the newest jobs that have any."""
