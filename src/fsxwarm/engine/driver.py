@@ -28,6 +28,8 @@ from fsxwarm.model.warming import Warming
 from fsxwarm.ports.hsm import CallHungError, Hsm
 from fsxwarm.ports.tree import Tree
 
+_SLICE: Final = 0.005
+"""Seconds of events taken in at a stretch: the loop has others to serve."""
 _REQUESTS_AT_ONCE: Final = 4
 
 
@@ -76,8 +78,12 @@ class Driver:
         With `hungry` it does not wait. Raises what a started piece of work has failed with.
         """
         self.take_in(await self._next(hungry=hungry))
+        until = self._now() + _SLICE
         while not self._events.empty():
             self.take_in(self._events.get_nowait())
+            if self._now() >= until:
+                await asyncio.sleep(0)
+                until = self._now() + _SLICE
         if self._failure is not None:
             raise self._failure
 

@@ -16,7 +16,8 @@ from fsxwarm.model.progress import Progress
 from fsxwarm.model.record import Barred, Item
 from fsxwarm.ports.tree import Batch
 
-_MOST: Final = 2000
+_MOST: Final = 200
+"""Files handed on at a time: the loop has others to serve."""
 
 
 class Sieve(Protocol):

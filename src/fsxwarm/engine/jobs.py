@@ -43,6 +43,8 @@ CONFIGURED: Final = "configuration"
 
 _BOOT: Final = 900.0
 """Seconds after the start in which a resumed job's path may be missing: the file system may not be mounted yet."""
+_AT_ONCE: Final = 100
+"""Jobs that are noted in a row, before others get a turn."""
 _DENIED: Final = (1, 13)
 _GONE: Final = (2, 20)
 
@@ -84,6 +86,8 @@ class Jobs:
         self._most_failures = most_failures
         self._started = means.wall()
         self._jobs: dict[str, Tracked] = {}
+        self._open: dict[str, Tracked] = {}
+        """Those that have not ended."""
         self._desk = Desk(self._release)
         self._requests = 0
         self.calm = asyncio.Event()
@@ -96,7 +100,7 @@ class Jobs:
         _check(request)
         request = await self._means.archive.placed(request)
         job = await self._store.add_job(request, self._wall())
-        tracked = self._jobs[job.id] = Tracked(job)
+        tracked = self._jobs[job.id] = self._open[job.id] = Tracked(job)
         self._hold(job, request.files)
         self._tell("job_queued", job.id)
         self._begin(tracked)
@@ -108,6 +112,7 @@ class Jobs:
             tracked = self._jobs[job.id] = Tracked(job)
             if job.phase.final:
                 continue
+            self._open[job.id] = tracked
             self._hold(job, await self._store.files(job.id) if job.listed else ())
             if job.phase is not Phase.RESTING:
                 self._change(tracked, phase=Phase.QUEUED, resumed=job.resumed + 1)
@@ -131,8 +136,8 @@ class Jobs:
         """Have just those keep-warm jobs of the configuration that it names now."""
         known = {
             (it.job.request.paths, it.job.request.options.every): it.job.id
-            for it in self._jobs.values()
-            if it.job.request.label == CONFIGURED and it.job.owner == ROOT.uid and not it.job.phase.final
+            for it in self._open.values()
+            if it.job.request.label == CONFIGURED and it.job.owner == ROOT.uid
         }
         wanted = {(wish.paths, wish.every) for wish in wishes}
         for wish, job_id in known.items():
@@ -147,7 +152,7 @@ class Jobs:
     def begin_rounds(self) -> None:
         """Walk again for those keep-warm jobs whose time has come."""
         now = self._wall()
-        for tracked in list(self._jobs.values()):
+        for tracked in list(self._open.values()):
             job = tracked.job
             if job.phase is Phase.RESTING and (job.next_round is None or now >= job.next_round):
                 tracked.base = Counters()
@@ -203,18 +208,22 @@ class Jobs:
     def end_late(self) -> None:
         """Let go of jobs whose deadline has passed."""
         now = self._wall()
-        for tracked in list(self._jobs.values()):
+        for tracked in list(self._open.values()):
             deadline = tracked.job.request.options.deadline
             if deadline is not None and tracked.walk is not None and now >= tracked.job.created + deadline:
                 self._give_up(tracked, Reason.DEADLINE, Phase.DONE, Exit.DEADLINE)
 
-    def note_all(self) -> None:
-        """Note what has been counted, for the store, and whether any job waits."""
+    async def note_all(self) -> None:
+        """Note what has been counted, for the store, and whether any job waits; a few jobs at a time."""
         if not self.warming.busy and not self._desk.busy:
             self.calm.set()
-        for tracked in self._jobs.values():
-            if tracked.note():
-                self._journal.job(tracked.job)
+        open_jobs = list(self._open.values())
+        for start in range(0, len(open_jobs), _AT_ONCE):
+            known: dict[Walk, Counters] = {}
+            for tracked in open_jobs[start : start + _AT_ONCE]:
+                if tracked.note(known):
+                    self._journal.job(tracked.job)
+            await asyncio.sleep(0)
         sent = self.warming.requests_sent
         if sent != self._requests:
             self._journal.count("requests", sent - self._requests)
@@ -252,6 +261,7 @@ class Jobs:
             tracked.note_round()
         else:
             self._protection.drop(job.id)
+            self._open.pop(job.id, None)
             self._change(tracked, phase=phase, counters=counters, exit=status, error=error, ended=now)
             self._journal.count(f"jobs_{phase.value}")
         self._journal.count(f"ended_{status.name.lower()}")
@@ -320,7 +330,7 @@ class Jobs:
                 again = True
                 self._change(tracked, error=error.message)
                 continue
-            walk.jobs.pop(job.id)
+            walk.drop(job.id)
             phase = Phase.RESTING if job.request.kind is JobKind.KEEP_WARM else Phase.FAILED
             self._end(tracked, tracked.counters(), phase, error.exit, error.message)
         return again
@@ -396,12 +406,14 @@ class Jobs:
             self._check_ready(walk)
 
     def _check_ready(self, walk: Walk) -> None:
-        for job in list(walk.jobs.values()):
-            share = job.request.options.ready
-            if share is not None and walk.progress.ready(share) and not self._jobs[job.id].job.ready:
-                self._change(self._jobs[job.id], ready=True)
-                self._tell("job_ready", job.id)
-                self._wake(job.id)
+        for job_id in list(walk.unready):
+            tracked = self._jobs[job_id]
+            share = tracked.job.request.options.ready
+            if share is not None and walk.progress.ready(share):
+                walk.unready.discard(job_id)
+                self._change(tracked, ready=True)
+                self._tell("job_ready", job_id)
+                self._wake(job_id)
 
 
 def _check(request: JobRequest) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final, Protocol
 
 from fsxwarm.engine.driver import Driver
@@ -19,11 +21,16 @@ from fsxwarm.model.job import Count, Job
 from fsxwarm.model.messages import Finish, Ranked, Room, Say, Stop, Tick, Word
 from fsxwarm.model.meter import Meter
 from fsxwarm.model.outcome import Reason
+from fsxwarm.model.units import Amount
 from fsxwarm.model.warming import Warming
 from fsxwarm.ports.tree import Place
 
 _HEAD_START: Final = 10.0
 """Seconds that a walk gets before its files are asked for, so that most trees are known to fit, or not to."""
+_MEASURED_FOR: Final = 5.0
+"""Seconds for which free space is taken to be what it was."""
+_SLICE: Final = 0.005
+"""Seconds of handing on at a stretch."""
 _PAUSE: Final = 30.0
 """Seconds after a failure of everything, or of a walk that may be tried again, until it is."""
 
@@ -90,6 +97,8 @@ class SharedWarming:
         self.walks: dict[int, Walk] = {}
         self.room: dict[int, Measure] = {}
         self.mounts: dict[int, bytes] = {}
+        self._measuring: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._measured: dict[int, float] = {}
         self.problem = ""
         """Why nothing goes on right now; empty when all is well."""
         self.requests = 0
@@ -107,21 +116,22 @@ class SharedWarming:
             if len(self.walks) > 1:
                 for each in self.walks.values():
                     each.alone = False
-        walk.jobs[job.id] = job
-        self._driver.post(Ranked(walk.number, walk.rank))
+        if walk.take(job) or len(walk.jobs) == 1:
+            self._driver.post(Ranked(walk.number, walk.rank))
         return walk
 
     def rank(self, walk: Walk, job: Job) -> None:
         """A job's priority has changed."""
-        walk.jobs[job.id] = job
-        self._driver.post(Ranked(walk.number, walk.rank))
+        if walk.take(job):
+            self._driver.post(Ranked(walk.number, walk.rank))
 
     def leave(self, walk: Walk, job: str, reason: Reason) -> Count:
         """Let a job go; returns what stays in flight for it. The walk of the last to go ends."""
         in_flight = Count(*self.machine.at_fsx_for(walk.number))
-        walk.jobs.pop(job, None)
+        changed = walk.drop(job)
         if walk.jobs:
-            self._driver.post(Ranked(walk.number, walk.rank))
+            if changed:
+                self._driver.post(Ranked(walk.number, walk.rank))
         elif self.walks.pop(walk.number, None) is not None:
             self._dismiss(walk, reason)
         return in_flight
@@ -212,10 +222,13 @@ class SharedWarming:
             for walk in next_to_walk(self.walks.values(), self.plan.walks, now):
                 self._begin(walk)
             await self._driver.turn(hungry=any(self._meals()))
+            until = self._now() + _SLICE
             for walk, appetite in self._meals():
                 if walk.intake is not None:
                     for event in walk.intake.take(appetite, aged=not walk.alone):
                         self._driver.take_in(event)
+                if self._now() >= until:
+                    break  # the next turn goes on: the loop has others to serve
             self._look_after_walks()
             self._hears.turned()
 
@@ -296,13 +309,19 @@ class SharedWarming:
         if reserve is None:
             return
         for dev, mount in mounts.items():
-            measure = await measure_mount(self._means.hsm, mount, reserve)
-            if isinstance(measure, Measure):
-                self.room[dev] = measure
-                self._driver.post(Room(dev, measure.available))
+            async with self._measuring[dev]:  # many walks begin and end at once: one look is good for all of them
+                if self._now() >= self._measured.get(dev, -inf) + _MEASURED_FOR:
+                    await self._measure_one(dev, mount, reserve)
         for walk in list(self.walks.values()):
             if walk.intake is not None and self._is_too_much(walk.intake):
                 self._hears.no_room(walk)
+
+    async def _measure_one(self, dev: int, mount: bytes, reserve: Amount) -> None:
+        measure = await measure_mount(self._means.hsm, mount, reserve)
+        self._measured[dev] = self._now()
+        if isinstance(measure, Measure):
+            self.room[dev] = measure
+            self._driver.post(Room(dev, measure.available))
 
     def _is_too_much(self, intake: Intake) -> bool:
         """Whether what a walk has found cannot fit, even if all that is on its way were its own."""

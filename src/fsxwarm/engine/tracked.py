@@ -24,7 +24,7 @@ class Tracked:
     is None as long as no round of a keep-warm job has ended well.
     """
 
-    __slots__ = ("base", "job", "last_round", "releasing", "walk")
+    __slots__ = ("_noted", "base", "job", "last_round", "releasing", "walk")
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -32,6 +32,7 @@ class Tracked:
         self.walk: Walk | None = None
         self.releasing: Releasing | None = None
         self.last_round: Round | None = None
+        self._noted: Counters | None = None
         self.note_round()
 
     def note_round(self) -> None:
@@ -48,9 +49,22 @@ class Tracked:
             return self.releasing.counters.after(self.base)
         return self.job.counters
 
-    def note(self) -> bool:
-        """Bring the job's own counters up to date; tells whether they have changed."""
-        counters = self.counters()
+    def note(self, known: dict[Walk, Counters]) -> bool:
+        """Bring the job's own counters up to date; tells whether they have changed.
+
+        `known` are the counters of walks at this moment, and learns: many jobs may share one.
+        """
+        counters = self.job.counters
+        if self.walk is not None:
+            counted = known.get(self.walk)
+            if counted is None:
+                counted = known[self.walk] = self.walk.counters()
+            if counted is self._noted:
+                return False
+            self._noted = counted
+            counters = counted.after(self.base)
+        elif self.releasing is not None:
+            counters = self.counters()
         if counters == self.job.counters:
             return False
         self.job = replace(self.job, counters=counters)

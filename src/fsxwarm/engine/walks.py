@@ -71,6 +71,11 @@ class Walk:
         self.id = f"{job.id}-{job.resumed}-{job.rounds}"
         self.wanted = Wanted.of(job)
         self.jobs: dict[str, Job] = {}
+        self.unready: set[str] = set()
+        """Those of them that are to be told when they have become ready."""
+        self.rank = Rank(self.wanted.identity.uid, 0)
+        """Its owner, and the best priority of its jobs."""
+        self._counted = Counters()
         self.failures = 0
         """Failures kept."""
         self.not_before = now
@@ -90,11 +95,24 @@ class Walk:
         """Whether what it has seen so far is good for a job that comes now."""
         return self.began is None or now - self.began < _FRESH
 
-    @property
-    def rank(self) -> Rank:
-        """Its owner, and the best priority of its jobs."""
+    def take(self, job: Job) -> bool:
+        """Let a job share the walk, or take note of how it has changed; tells whether the rank is another now."""
+        self.jobs[job.id] = job
+        if job.request.options.ready is not None and not job.ready:
+            self.unready.add(job.id)
+        return self._rerank()
+
+    def drop(self, job: str) -> bool:
+        """Let a job go; tells whether the rank is another now."""
+        self.jobs.pop(job, None)
+        self.unready.discard(job)
+        return self._rerank()
+
+    def _rerank(self) -> bool:
+        before = self.rank
         priority = max((job.request.priority for job in self.jobs.values()), default=0)
-        return Rank(self.wanted.identity.uid, priority)
+        self.rank = Rank(before.owner, priority)
+        return self.rank != before
 
     @property
     def walking(self) -> bool:
@@ -111,10 +129,10 @@ class Walk:
         return self.intake is not None and self.intake.all_fed and not self.progress.open
 
     def counters(self) -> Counters:
-        """How far it has come."""
+        """How far it has come: the same object as before for as long as nothing changes."""
         progress = self.progress
         settled = {outcome: _count(tally) for outcome, tally in progress.settled.items()}
-        return Counters(
+        counted = Counters(
             found=_count(progress.found),
             resident=settled[Outcome.RESIDENT],
             restored=settled[Outcome.RESTORED],
@@ -128,6 +146,9 @@ class Walk:
             scanned=progress.scan_ended is not None,
             reasons={reason.value: files for reason, files in progress.reasons.items()},
         )
+        if counted != self._counted:
+            self._counted = counted
+        return self._counted
 
 
 def _count(tally: Tally) -> Count:

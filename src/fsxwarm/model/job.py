@@ -175,6 +175,8 @@ class Counters:
         What it had restored is found resident by the new walk, or not yet found again; either way it stays restored.
         The same goes for what it had released.
         """
+        if before == _NONE:
+            return self
         now = replace(
             self,
             restored=before.restored.plus(self.restored),
@@ -205,6 +207,7 @@ class Counters:
         return replace(self, cancelled=self.cancelled.plus(rest), left_in_flight=in_flight, reasons=reasons)
 
 
+_NONE: Final = Counters()
 _SETTLED: Final = ("resident", "restored", "failed", "blocked", "vanished", "cancelled", "released", "already", "left")
 
 

@@ -17,8 +17,19 @@ from fsxwarm.model.order import Order
 from fsxwarm.model.s3 import CheckS3
 
 
-def write_job(job: Job) -> str:
-    """A job as JSON, without its id and list. Bytes that are no UTF-8 become lone surrogates, as `os.fsdecode` does."""
+def write_job(job: Job, known: dict[int, str] | None = None) -> str:
+    """A job as JSON, without its id and list. Bytes that are no UTF-8 become lone surrogates, as `os.fsdecode` does.
+
+    `known` are counters that have been written, by identity, and learns: many jobs may have the same.
+    """
+    known = {} if known is None else known
+    counters = known.get(id(job.counters))
+    if counters is None:
+        counters = known[id(job.counters)] = json.dumps(_counters(job.counters), separators=(",", ":"))
+    return f'{_without_counters(job)[:-1]},"counters":{counters}}}'
+
+
+def _without_counters(job: Job) -> str:
     request, options = job.request, job.request.options
     return json.dumps(
         {
@@ -42,7 +53,6 @@ def write_job(job: Job) -> str:
             "ready": job.ready,
             "exit": job.exit,
             "error": job.error,
-            "counters": _counters(job.counters),
             "walk": job.walk,
             "rounds": job.rounds,
             "resumed": job.resumed,

@@ -242,9 +242,10 @@ def _add_job(db: sqlite3.Connection, request: JobRequest, created: float) -> Job
 
 
 def _save(db: sqlite3.Connection, changes: Changes) -> None:
+    known: dict[int, str] = {}
     db.executemany(
         "UPDATE jobs SET phase = ?, ended = ?, walk = ?, body = ? WHERE id = ?",
-        [(job.phase.value, job.ended, job.walk, codec.write_job(job), int(job.id)) for job in changes.jobs],
+        [(job.phase.value, job.ended, job.walk, codec.write_job(job, known), int(job.id)) for job in changes.jobs],
     )
     db.executemany(
         "INSERT INTO failures (walk, at, path, outcome, reason, errno, flags, attempts, detail, size)"
