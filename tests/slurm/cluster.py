@@ -36,7 +36,7 @@ SlurmUser=slurm
 MailProg=/bin/true
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={munge}
+AuthInfo=socket={munge},cred_expire=15
 CredType=cred/munge
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/state
