@@ -9,7 +9,7 @@ from daemon.conftest import Face
 from daemon.talk import ask
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
-from fsxwarm.engine.overview import Overview, Room, Sample, Slow
+from fsxwarm.engine.overview import Overview, Room, Sample, Slow, Stock
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.job import Event, Failure
 
@@ -185,12 +185,21 @@ async def test_the_overview_has_ones_own_jobs_those_that_go_on_first(face: Face)
         await ask(face.path, "POST", "/v1/jobs", PRELOAD)
     await face.core.finish("j2")
     mine = Slow(b"/fsx/slow\xff", 10, ("j1",), "in_flight", 7.5, -1, 1)
-    face.core.glance = Overview(5.0, "files/s", [mine], [Room(b"/fsx", 1, 10, 2, 3, False)], [Sample(1.0, 8, 4, 2, 1)])
+    face.core.glance = Overview(
+        5.0,
+        "files/s",
+        [mine],
+        [Room(b"/fsx", 1, 10, 2, 3, False)],
+        [Stock(b"/fsx/s", 1, 2, 3, 4, 5.0)],
+        [Sample(1.0, 8, 4, 2, 1)],
+    )
     answer = (await ask(face.path, "GET", "/v1/overview")).json
     assert [job["id"] for job in answer["jobs"]] == ["j3", "j1", "j2"]
     assert answer["slowest"][0]["path_b64"] == base64.b64encode(b"/fsx/slow\xff").decode()
     assert answer["slowest"][0]["moved"] is None
     assert answer["rooms"] == [{"path": "/fsx", "free": 1, "total": 10, "low": 2, "high": 3, "dry_run": False}]
+    resident, released = {"files": 1, "bytes": 2}, {"files": 3, "bytes": 4}
+    assert answer["stocks"] == [{"path": "/fsx/s", "resident": resident, "released": released, "at": 5.0}]
     assert answer["past"] == [{"at": 1.0, "window": 8, "in_flight": 4, "restored_files": 2, "restored_bytes": 1}]
     with Client(face.path) as client:
         assert (await asyncio.to_thread(client.overview)) == answer

@@ -25,7 +25,7 @@ from daemon.conftest import Face
 from daemon.talk import ask
 from fsxwarm.cli.top_view import view
 from fsxwarm.client import wire
-from fsxwarm.engine.overview import Overview, Room, Sample, Slow
+from fsxwarm.engine.overview import Overview, Room, Sample, Slow, Stock
 from fsxwarm.model.job import Count, Counters
 from fsxwarm.model.outcome import MEANINGS, Reason
 
@@ -42,7 +42,14 @@ async def busy(face: Face) -> None:
     await face.core.finish("j3")
     past = [Sample(1000.0 + 10 * n, 200, 150, 100 * n, 10 * GB * n) for n in range(10)]
     slow = [Slow(NASTY, GB, ("j1",), "in_flight", 75.0, 1000, 2)]
-    face.core.glance = Overview(1100.0, "bytes/s", slow, [Room(b"/fsx", 2 * GB, 40 * GB, 4 * GB, 8 * GB, False)], past)
+    face.core.glance = Overview(
+        1100.0,
+        "bytes/s",
+        slow,
+        [Room(b"/fsx", 2 * GB, 40 * GB, 4 * GB, 8 * GB, False)],
+        [Stock(b"/fsx/stock", 3, 3 * GB, 1, GB, 1040.0)],
+        past,
+    )
 
 
 def environ(face: Face) -> dict[str, str]:
@@ -63,7 +70,8 @@ async def test_without_a_terminal_it_is_printed_once_and_plainly(face: Face) -> 
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     for word in ("41.0 %", "1,000", "/fsx/imagenet (7 failed)", "5.0 % free", "room is made below 4.00 GB",
-                 *MEANINGS[Reason.STORAGE_CLASS], MEANINGS[Reason.LOST].todo, "1m 15s", "evil\\n\\xff"):  # fmt: skip
+                 *MEANINGS[Reason.STORAGE_CLASS], MEANINGS[Reason.LOST].todo, "1m 15s",
+                 "75.0 % of /fsx/stock", "evil\\n\\xff"):  # fmt: skip
         assert word in done.stdout, word
 
 
@@ -238,6 +246,8 @@ def overview(jobs: int, slow: int) -> wire.Overview:
                       "seconds": 99.0, "moved": None, "attempts": 2}  # fmt: skip
     return {
         "at": 2000.0, "limit": "files/s", "jobs": [job] * jobs, "slowest": [one] * slow,
+        "stocks": [{"path": "/fsx/" + "wide" * 30, "resident": {"files": 5, "bytes": 10**12}, "at": 100.0,
+                    "released": {"files": 5, "bytes": 10**12}}],
         "rooms": [{"path": "/fsx", "free": 10**12, "total": 10**13, "low": 0, "high": 0, "dry_run": False}],
         "past": [{"at": 10.0 * n, "window": 9, "in_flight": 5, "restored_files": n, "restored_bytes": n * n}
                  for n in range(200)],

@@ -14,7 +14,7 @@ from fsxwarm.daemon.page.folders import Counts
 from fsxwarm.daemon.page.sessions import Sessions
 from fsxwarm.daemon.page.site import Door, Site
 from fsxwarm.daemon.public import Public
-from fsxwarm.engine.overview import Overview, Room, Sample, Slow
+from fsxwarm.engine.overview import Overview, Room, Sample, Slow, Stock
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.status import Survey
 from fsxwarm.model.address import Address
@@ -95,7 +95,8 @@ class Stand:
         slow = [Slow(b"/fsx/data/" + name, GB, (job.id,), "in_flight", 75.0, -1, 2) for name in NASTY]
         past = [Sample(1000.0 + 10 * n, 200, 150 - n, 100 * n, n * GB) for n in range(100)]
         rooms = [Room(b"/fsx", 2 * GB, 40 * GB, 4 * GB, 8 * GB, dry_run=False)]
-        core.glance = Overview(2000.0, "bytes/s", slow, rooms, past)
+        stocks = [Stock(b"/fsx/data", 3, 3 * GB, 1, GB, 1940.0), Stock(b"/fsx/<b>", 0, 0, 9, GB, 900.0)]
+        core.glance = Overview(2000.0, "bytes/s", slow, rooms, stocks, past)
 
 
 def _text(name: bytes) -> str:

@@ -81,3 +81,16 @@ def test_of_many_jobs_the_newest_are_shown_those_that_go_on_first(tmp_path: Path
             assert service.overview().jobs[0].job.id == theirs
 
     play(act)
+
+
+def test_what_the_inventory_counted_is_told(tmp_path: Path) -> None:
+    async def act() -> None:
+        stage = Stage(tmp_path)
+        stage.fill(40)
+        async with stage.service(inventory=(b"/fsx",), inventory_rate=10_000.0) as service:
+            await asyncio.sleep(100)
+            (stock,) = service.overview().stocks
+        assert (stock.path, stock.released_files, stock.released_bytes) == (b"/fsx", 40, 40 * MB)
+        assert EPOCH < stock.at < EPOCH + 100
+
+    play(act)

@@ -15,12 +15,14 @@ from fsxwarm.cli.job_view import user
 from fsxwarm.cli.output import safe
 from fsxwarm.cli.tables import bar, draws_blocks, percent
 from fsxwarm.client import wire
-from fsxwarm.client.glance import misses, points, rate, settled, share, what
+from fsxwarm.client.glance import coverage, misses, points, rate, settled, share, what
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
 _STEPS: Final = "▁▂▃▄▅▆▇█"
 _PLAIN_STEPS: Final = "_.-=#"
 _SPACES: Final = 4
+"""File systems, and configured paths, that are shown."""
+_HALF: Final = 0.5
 _MISSES: Final = 6
 """Lines on what is not resident."""
 _WIDE: Final = 100
@@ -36,7 +38,7 @@ def view(overview: wire.Overview, *, width: int, height: int | None, note: str =
 
     `note` is said on top, in red; `keys` says how to leave.
     """
-    head = [*_head(overview, width, note, keys=keys), *_spaces(overview["rooms"])]
+    head = [*_head(overview, width, note, keys=keys), *_spaces(overview["rooms"]), *_stocks(overview)]
     failures = list(_failures(overview["jobs"], width))
     left = None if height is None else max(0, height - len(head) - (len(failures[:_MISSES]) + 2 if failures else 0))
     jobs = overview["jobs"] if left is None else overview["jobs"][: max(1, left * 3 // 5 - 2)]
@@ -107,6 +109,16 @@ def _spaces(rooms: Sequence[wire.Room]) -> Iterator[Text]:
         if room["low"]:
             dry = ", dry run" if room["dry_run"] else ""
             text.append(f"; room is made below {format_size(room['low'])}{dry}", "red" if low else "")
+        yield text
+
+
+def _stocks(overview: wire.Overview) -> Iterator[Text]:
+    for stock in overview["stocks"][:_SPACES]:
+        part, released = coverage(stock), stock["released"]
+        text = Text("warm    ", no_wrap=True, overflow="ellipsis")
+        text.append_text(bar(part, "red" if part > _HALF else "blue", width=10))
+        age = format_duration(max(0.0, overview["at"] - stock["at"]))
+        text.append(f" {percent(part)} of {safe(stock['path'])}, {format_size(released['bytes'])} released; {age} ago")
         yield text
 
 

@@ -52,6 +52,12 @@ def share(job: wire.Job) -> float | None:
     return 1.0 if job["final"] or job["counters"]["scanned"] else None
 
 
+def coverage(stock: wire.Stock) -> float:
+    """Resident bytes of all bytes, between 0 and 1; of nothing, all is resident."""
+    whole = stock["resident"]["bytes"] + stock["released"]["bytes"]
+    return stock["resident"]["bytes"] / whole if whole else float(not stock["released"]["files"])
+
+
 def rate(overview: wire.Overview) -> tuple[float, float]:
     """Files and bytes that became resident a second, over the last half minute."""
     now, totals = overview["at"], overview["health"]["totals"]

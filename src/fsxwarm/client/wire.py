@@ -271,6 +271,14 @@ class Room(Space):
     dry_run: bool
 
 
+class Stock(Name):
+    """What the inventory counted below a configured path; it had done so `at`."""
+
+    resident: Count
+    released: Count
+    at: float
+
+
 class Slow(Name):
     """A file that has been at FSx for long: `moved` bytes so far, None where that is not known."""
 
@@ -364,7 +372,7 @@ def name(path: bytes) -> Name:
         return {"path": path.decode("utf-8", "backslashreplace"), "path_b64": exact}
 
 
-def name_of(some: Name | Failure | Lease | Coverage | Folder | Trouble) -> Name:
+def name_of(some: Name | Failure | Stock | Lease | Coverage | Folder | Trouble) -> Name:
     """The name in an answer that is more than a name."""
     return {"path": some["path"], "path_b64": some["path_b64"]} if "path_b64" in some else {"path": some["path"]}
 
@@ -398,6 +406,7 @@ class Overview(TypedDict):
     jobs: list[Job]
     slowest: list[Slow]
     rooms: list[Room]
+    stocks: list[Stock]
     past: list[Sample]
 
 

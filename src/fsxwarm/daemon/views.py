@@ -164,6 +164,15 @@ def overview(some: Overview, fares: Health, *, admin: bool) -> wire.Overview:
              "dry_run": one.dry_run}
             for one in some.rooms
         ],
+        "stocks": [
+            {
+                **wire.name(one.path),
+                "resident": {"files": one.resident_files, "bytes": one.resident_bytes},
+                "released": {"files": one.released_files, "bytes": one.released_bytes},
+                "at": one.at,
+            }
+            for one in some.stocks
+        ],
         "past": [cast("wire.Sample", one._asdict()) for one in some.past],
     }  # fmt: skip
 

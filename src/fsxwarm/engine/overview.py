@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
+from fsxwarm.engine.inventory import Scan
 from fsxwarm.engine.plan import Marks
 from fsxwarm.engine.shared import SharedWarming
 from fsxwarm.engine.tracked import Tracked
@@ -59,6 +60,17 @@ class Room(NamedTuple):
     dry_run: bool
 
 
+class Stock(NamedTuple):
+    """What the inventory counted below a configured path, and when it had done so."""
+
+    path: bytes
+    resident_files: int
+    resident_bytes: int
+    released_files: int
+    released_bytes: int
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """At a glance. `limit` is what binds: files/s, bytes/s, or unknown."""
@@ -67,6 +79,7 @@ class Overview:
     limit: str = "unknown"
     slowest: Sequence[Slow] = ()
     rooms: Sequence[Room] = ()
+    stocks: Sequence[Stock] = ()
     past: Sequence[Sample] = ()
     jobs: Sequence[JobView] = ()
     """Those that go on, then those that have ended, the newest first; of many, the newest."""
@@ -128,6 +141,17 @@ def slowest(warming: SharedWarming, owner: int | None, now: float, most: int = _
         )
         for file in files
     ]
+
+
+def stocks(done: Mapping[bytes, Scan]) -> list[Stock]:
+    """What whole scans have counted."""
+    return [
+        Stock(
+            path, scan.resident_files, scan.resident_bytes, scan.released_files, scan.released_bytes,
+            scan.ended or scan.started,
+        )
+        for path, scan in sorted(done.items())
+    ]  # fmt: skip
 
 
 def rooms(spaces: Mapping[bytes, Space], marks: Sequence[Marks]) -> list[Room]:

@@ -19,7 +19,7 @@ from fsxwarm.engine.keeper import Keeper
 from fsxwarm.engine.leases import Leases
 from fsxwarm.engine.make_room import Room
 from fsxwarm.engine.means import Means
-from fsxwarm.engine.overview import EVERY, Overview, Past, limit_of, newest, rooms, slowest
+from fsxwarm.engine.overview import EVERY, Overview, Past, limit_of, newest, rooms, slowest, stocks
 from fsxwarm.engine.periodic import Periodic
 from fsxwarm.engine.plan import Health, KeepWarm, LaneHealth, Marks, ServicePlan
 from fsxwarm.engine.protection import Protection, Restored
@@ -247,6 +247,7 @@ class Service:
             limit_of(self._warming),
             slowest(self._warming, owner, asyncio.get_running_loop().time()),
             rooms({**spaces, **self._around.spaces}, self.plan.make_room),
+            stocks(self._inventory.done),
             tuple(self._past.samples),
             newest(self._jobs.tracked(), owner),
         )

@@ -10,7 +10,7 @@ from typing import Final
 
 from fsxwarm.daemon.page.charts import bar
 from fsxwarm.daemon.page.markup import Markup, tag
-from fsxwarm.daemon.page.parts import folders_address
+from fsxwarm.daemon.page.parts import folders_address, percent
 from fsxwarm.daemon.page.tables import cell, column, header, row, table
 from fsxwarm.engine.status import Survey
 from fsxwarm.errors import FsxwarmError, Kind
@@ -174,7 +174,7 @@ def _rows(branch: Branch, level: int, sort: str, rows: list[Markup], place: str)
 def _row(branch: Branch, level: int, place: str) -> Markup:
     coverage, name = branch.coverage, branch.name.decode("utf-8", "surrogateescape")
     part, total = coverage.share, _total(coverage)
-    said = f"{part:.0%}" if part in (0.0, 1.0) else f"{min(max(part, 0.001), 0.999):.1%}"
+    said = percent(part)
     return row(
         header(
             tag("bdi", name),

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes
 
 from fsxwarm.client import wire
-from fsxwarm.client.glance import Miss, misses, points, rate, settled, share, what
+from fsxwarm.client.glance import Miss, coverage, misses, points, rate, settled, share, what
 from fsxwarm.daemon.page.charts import bar, curve
 from fsxwarm.daemon.page.markup import Markup, join, tag
 from fsxwarm.daemon.page.tables import cell, row, simple_row, table
@@ -106,6 +106,32 @@ def spaces(rooms: Sequence[wire.Room]) -> Markup:
     return _section("space", "Space", table("Free space", titles, rows))
 
 
+def warm(overview: wire.Overview, *, links: bool) -> Markup:
+    """How warm the configured paths are, as last counted. `links`: to their folders."""
+    titles = ["path", "resident", "size", "released", "counted"]
+    rows = []
+    for stock in overview["stocks"]:
+        part, resident, released = coverage(stock), stock["resident"], stock["released"]
+        files = format_count(resident["files"] + released["files"], "file")
+        path = [tag("bdi", stock["path"]), *([" ", tag("small", _folder(stock))] if links else [])]
+        values = (
+            join(*path),
+            join(bar(part, f"{percent(part)} resident"), " ", percent(part)),
+            f"{format_size(resident['bytes'] + released['bytes'])}, {files}",
+            format_size(released["bytes"]),
+            f"{format_duration(max(0.0, overview['at'] - stock['at']))} ago",
+        )
+        rows.append(simple_row(titles, values))
+    if not rows:
+        return Markup("")
+    return _section("warm", "How warm", table("How warm the configured paths are", titles, rows))
+
+
+def percent(part: float) -> str:
+    """A share so that only everything is 100 % and only nothing 0 %."""
+    return f"{part:.0%}" if part in {0.0, 1.0} else f"{min(max(part, 0.001), 0.999):.1%}"
+
+
 def jobs(overview: wire.Overview) -> Markup:
     """Jobs with how far they are, how long still, and what binds."""
     rows = [_job(job, overview["limit"]) for job in overview["jobs"]]
@@ -133,20 +159,19 @@ def _job(job: wire.Job, limit: str) -> Markup:
     if job["error"]:
         about.append(tag("strong", f" {job['error']}", class_="bad"))
     drawn = Markup("") if part is None else bar(part, f"{part:.0%} settled", style="done" if job["final"] else None)
-    percent = "" if part is None else f"{part:.0%}" if part in (0.0, 1.0) else f"{part:.1%}"
     return row(
         header_cell(job["id"]),
         cell("", *about, class_="about"),
         cell("", job["phase"]),
         cell("", said),
-        cell("", drawn, " ", percent, class_="share"),
+        cell("", drawn, " ", "" if part is None else percent(part), class_="share"),
         cell("", speed),
         cell("left", left),
     )
 
 
-def _folder(name: wire.Name) -> Markup:
-    path = wire.exact(name)
+def _folder(name: wire.Name | wire.Stock) -> Markup:
+    path = wire.exact(wire.name_of(name))
     return tag("a", "folders", tag("span", " of ", name["path"], class_="unseen"), href=folders_address(path))
 
 

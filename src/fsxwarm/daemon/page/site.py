@@ -158,8 +158,9 @@ class Site:
 
     async def _page(self, request: web.Request, caller: Caller, viewer: str) -> web.StreamResponse:
         overview = self._api.seen_by(caller)
-        shown = [parts.now(overview), parts.spaces(overview["rooms"])]
-        if caller is _NOBODY:
+        own = caller is not _NOBODY
+        shown = [parts.warm(overview, links=own), parts.now(overview), parts.spaces(overview["rooms"])]
+        if not own:
             shown.append(tag("p", "Your own jobs and files: run ", tag("code", "fsxwarm page"), " in a terminal."))
         else:
             examples = await self._examples(overview["jobs"])
