@@ -73,7 +73,7 @@ async def open_core(config: Config, environ: Mapping[str, str]) -> AsyncIterator
             chronicle = Chronicle(log, time.monotonic, writes)
             archive = Archive(app.new_atlas, app.aws.log, _notice)
             means = Means(app.tree, app.hsm, access, store, archive, time.time)
-            around = Surroundings(app.lustre_mounts, lambda: archive.atlas, app.aws.tally)
+            around = Surroundings(app.lustre_mounts, lambda: archive.atlas, app.aws.tally, lambda: access.abandoned)
             service = Service(means, plan, hears=chronicle.hear, around=around)
             chronicle.view = service.job
             async with service:

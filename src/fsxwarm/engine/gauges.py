@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Final
 
 from fsxwarm import __version__
@@ -32,6 +33,7 @@ from fsxwarm.ports.hsm import Space
 
 _NO_RATE: Final = 60.0
 """Seconds after its start in which a job that restores nothing is not taken to be late."""
+_KIND_AND_PHASE: Final = attrgetter("job.request.kind", "job.phase")
 _RELEASED: Final = {"jobs": "released", "make_room": "made_room"}
 _PRIORITIES: Final = ("low", "normal", "high")
 
@@ -95,7 +97,7 @@ class Gauges:
         return Measures(
             __version__,
             self._meter,
-            abandoned=health.abandoned,
+            abandoned=health.abandoned + self._around.abandoned(),
             restoring=restoring_of(machine, mounts),
             lanes=lanes_of(machine, mounts),
             spaces=[space_of(mount, space) for mount, space in sorted(self._around.spaces.items())],
@@ -158,8 +160,8 @@ class Gauges:
 
 
 def _by_phase(jobs: Iterable[Tracked]) -> dict[tuple[str, str], int]:
-    counts = Counter((it.job.request.kind.value, it.job.phase.value) for it in jobs)
-    return {(kind.value, phase.value): counts[kind.value, phase.value] for kind in Kind for phase in Phase}
+    counts = Counter(map(_KIND_AND_PHASE, jobs))
+    return {(kind.value, phase.value): counts[kind, phase] for kind in Kind for phase in Phase}
 
 
 def _ended(totals: Mapping[str, int]) -> dict[str, int]:
@@ -180,8 +182,11 @@ def _priority(priority: int) -> str:
 
 def _is_behind(it: Tracked, now: float) -> bool:
     """Whether a job will not make its deadline: what is left takes longer than there is time, or nothing comes in."""
-    deadline, walk = it.job.request.options.deadline, it.walk
-    if deadline is None or walk is None or walk.progress.scan_ended is None:
+    walk = it.walk
+    if walk is None or walk.progress.scan_ended is None:
+        return False
+    deadline = it.job.request.options.deadline
+    if deadline is None:
         return False
     left = it.job.created + deadline - now
     eta = walk.progress.eta()
@@ -191,7 +196,7 @@ def _is_behind(it: Tracked, now: float) -> bool:
 def _rounds(jobs: Iterable[Tracked]) -> Iterable[RoundMeasure]:
     for it in jobs:
         job, last = it.job, it.last_round
-        if _is_configured(job) and last is not None:
+        if last is not None and _is_configured(job):
             paths = ":".join(map(text, job.request.paths))
             yield RoundMeasure(paths, job.request.options.every, last.coverage, last.ended)
 

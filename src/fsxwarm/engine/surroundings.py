@@ -16,7 +16,7 @@ class Surroundings:
     """Looks when told to, and keeps what it saw last.
 
     `mounts` are those of Lustre, whether anything is warmed there or not. `atlas` gives a map of them, None where AWS
-    is not asked; `aws` tells of the calls made to it.
+    is not asked; `aws` tells of the calls made to it. `abandoned` counts what hangs of users' own helpers and children.
     """
 
     def __init__(
@@ -24,10 +24,12 @@ class Surroundings:
         mounts: Callable[[], Iterable[bytes]] = tuple,
         atlas: Callable[[], Atlas] | None = None,
         aws: Callable[[], CallTally] = CallTally,
+        abandoned: Callable[[], int] = int,
     ) -> None:
         self._mounts = mounts
         self._atlas = atlas
         self.aws = aws
+        self.abandoned = abandoned
         self.spaces: dict[bytes, Space] = {}
         self.links: list[LinkMeasure] = []
         self.limits: dict[str, float] = {}

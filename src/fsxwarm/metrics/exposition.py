@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 
@@ -69,8 +69,8 @@ class Exposition:
         """All metrics, and their content type: OpenMetrics if an Accept header names it, else Prometheus' text."""
         if _OPEN_METRICS in (part.partition(";")[0].strip().lower() for part in accept.split(",")):
             body: bytes = openmetrics.generate_latest(self._collector)  # type: ignore[no-untyped-call]  # it has none
-            return body, openmetrics.CONTENT_TYPE_LATEST
-        return self.text(), CONTENT_TYPE_PLAIN_0_0_4
+            return body, f"{_OPEN_METRICS}; version=1.0.0; charset=utf-8"
+        return self.text(), "text/plain; version=0.0.4; charset=utf-8"
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format 0.0.4, the only one that node_exporter's files may have."""
