@@ -13,7 +13,7 @@ seconds=45 strict=0
 export PATH LC_ALL=C
 
 log() {
-    logger -t fsxwarm -p daemon.notice -- "job ${SLURM_JOB_ID-}: $1" 2> /dev/null || :
+    timeout 2 logger -t fsxwarm -p daemon.notice -- "job ${SLURM_JOB_ID-}: $1" 2> /dev/null || :
     printf 'fsxwarm: job %s: %s\n' "${SLURM_JOB_ID-}" "$1" >&2 || :
 }
 
