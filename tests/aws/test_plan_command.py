@@ -76,7 +76,7 @@ def test_what_does_not_fit_names_the_release_that_makes_room(account: Account, m
     assert room["to_release"] == 30 * 10**9 - 25 * 10**9
     assert room["until_free"] == room["total"] + room["to_release"]
     assert (
-        "more than the file system can hold"
+        "more than the file system holds"
         in here.fsxwarm("plan", here.fsx.mount, "--check-s3", "never", "--reserve", "15GB").out
     )
 

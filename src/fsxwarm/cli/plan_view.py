@@ -115,7 +115,10 @@ def _show_room(out: Console, part: Part, need: Need) -> None:
         return
     target = _until_free(need)
     if target > measure.space.total:
-        out.print("  it is more than the file system can hold: preload it in parts, or with --fit", style="yellow")
+        out.print(
+            "  with the reserve it is more than the file system holds: preload it in parts, or with --fit",
+            style="yellow",
+        )
         return
     size = format_size(measure.lacks(need.bytes))
     out.print(
