@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-lowest bench bench-window crash slurm simulate simulate-defects demo
+.PHONY: help setup check test test-lowest bench bench-daemon bench-window crash slurm simulate simulate-defects demo
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ simulate-defects: setup ## Show that the simulation can fail: each planted defec
 
 bench: setup ## Measure: processes, memory, speed, time against the lower bound
 	$(BIN)/python tests/bench/run.py
+
+bench-daemon: setup ## Measure what the daemon bears: waiting clients, submissions, many jobs for the same files, rest
+	$(BIN)/python tests/bench/daemon.py
 
 bench-window: setup ## Measure the adaptive window against the best fixed one
 	$(BIN)/python tests/bench/window.py

@@ -192,7 +192,8 @@ class Counters:
         statuses = [Exit.DONE]
         if self.reasons.get(Reason.NO_ROOM, 0) and not fit:
             statuses.append(Exit.NO_ROOM)
-        if self.failed.files + self.blocked.files + self.unreadable + self.reasons.get(Reason.HUNG, 0):
+        alarming = sum(self.reasons.get(reason, 0) for reason in _ALARMING)
+        if self.failed.files + self.blocked.files + self.unreadable + alarming:
             statuses.append(Exit.INCOMPLETE)
         return worst(*statuses)
 
@@ -208,6 +209,8 @@ class Counters:
 
 
 _NONE: Final = Counters()
+_ALARMING: Final = (Reason.HUNG.value, "no_object", "other_size", "unchecked")
+"""Reasons to leave a file alone that somebody should look into; those of releases as `engine.release` has them."""
 _SETTLED: Final = ("resident", "restored", "failed", "blocked", "vanished", "cancelled", "released", "already", "left")
 
 
