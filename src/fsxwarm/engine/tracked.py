@@ -72,6 +72,8 @@ class Tracked:
 
     def view(self) -> JobView:
         """How it stands."""
+        if self.walk is None and self.releasing is None:
+            return JobView(self.job)
         job = replace(self.job, counters=self.counters())
         if self.walk is None:
             return JobView(job)
