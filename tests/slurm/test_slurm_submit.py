@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,12 +97,25 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(
 
 def test_commands_work_from_inside_a_job_over_the_network(machine: Site) -> None:
     data = machine.data("inside")
-    command = [sys.executable, "-m", "fsxwarm", "preload", "--daemon", str(data)]
+    fsxwarm = f"{sys.executable} -m fsxwarm"
+    lines = [
+        f"{fsxwarm} preload --daemon --no-wait {data}",
+        f"{fsxwarm} wait --daemon --timeout 60s {data}",
+        f"{fsxwarm} jobs list --all --json",
+        f"{fsxwarm} status --daemon --check {data}",
+    ]
     environ = {**machine.cluster.environ, **machine.environ, "PATH": os.environ["PATH"]}
-    done = subprocess.run(
-        ["srun", "-N1", *command], env=environ, capture_output=True, text=True, check=False, timeout=120, cwd="/"
-    )
+    before = len(machine.jobs())
+    machine.hold_restores(hold=True)
+    with subprocess.Popen(
+        ["srun", "-N1", "sh", "-ec", "\n".join(lines)], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, cwd="/",
+    ) as running:  # fmt: skip
+        machine.until(lambda: len(machine.jobs()) > before)
+        threading.Timer(6.0, machine.hold_restores, kwargs={"hold": False}).start()  # `wait` waits by then
+        out, told = running.communicate(timeout=120)
 
-    assert done.returncode == 0, done.stderr
-    assert "the daemon has it as job" in done.stderr
+    assert running.returncode == 0, out + told
+    assert "the daemon has it as job" in told
+    assert str(data) in out
     assert machine.released(data) == 0
