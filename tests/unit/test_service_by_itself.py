@@ -318,3 +318,16 @@ def test_an_inventory_that_ends_with_the_daemon_goes_on_where_it_was(tmp_path: P
         assert stage.world.counts["state"] < 1000 + looked - 200
 
     play(go)
+
+
+def test_however_many_jobs_end_within_an_hour_no_more_are_kept_than_the_limit(tmp_path: Path) -> None:
+    async def go() -> None:
+        stage = Stage(tmp_path)
+        stage.fill(3, released=0.0)
+        async with stage.service(limits=Limits(finished_jobs=10)) as service:
+            jobs = [await service.submit(request(path)) for _ in range(400) for path in stage.paths]
+            await ended(service, jobs[-1].id)
+            await asyncio.sleep(30.0)
+            assert len(service.jobs()) == 10
+
+    play(go)

@@ -173,6 +173,11 @@ class Jobs:
         """Every job's phase."""
         return [it.job.phase.value for it in self._jobs.values()]
 
+    @property
+    def ended(self) -> int:
+        """Jobs that have ended and are still known."""
+        return len(self._jobs) - len(self._open)
+
     def view(self, job_id: str) -> JobView | None:
         """One, if there is one of this id."""
         tracked = self._jobs.get(job_id)

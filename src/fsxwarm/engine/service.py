@@ -43,6 +43,8 @@ _MEASURE_EVERY: Final = 15.0
 _EXPLAIN_EVERY: Final = 5.0
 _LOOK_EVERY: Final = 10.0
 _EXPIRE_EVERY: Final = 3600.0
+_MANY: Final = 1000
+"""Jobs that may end beyond those that are kept before the rest is forgotten out of turn."""
 _WATCH_EVERY: Final = 30.0
 _ASK_AWS_EVERY: Final = 900.0
 
@@ -326,6 +328,8 @@ class Service:
         await self._jobs.note_all()
         self._jobs.end_late()
         await self._journal.flush()
+        if self._jobs.ended > self.plan.limits.finished_jobs + _MANY:
+            self.periodic.hurry("expiring")
 
     async def _rounds(self) -> None:
         self._jobs.begin_rounds()
