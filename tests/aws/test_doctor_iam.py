@@ -95,3 +95,18 @@ async def test_clients_and_servers_two_lines_apart_are_warned_of(
 async def test_unknown_versions_are_no_warning() -> None:
     findings = await _examined(PaperCloud(system=replace(SYSTEM, version="next")), PaperLog())
     assert [one.level for one in findings if one.check == "versions"] == [Level.OK]
+
+
+@pytest.mark.parametrize(
+    ("level", "finding", "untold"),
+    [
+        ("WARN_ERROR", Level.OK, ""),
+        ("ERROR_ONLY", Level.WARN, "in classes that FSx cannot read"),
+        ("WARN_ONLY", Level.WARN, "denied"),
+    ],
+)
+async def test_half_a_log_is_warned_of(level: str, finding: Level, untold: str) -> None:
+    system = replace(SYSTEM, log_group="/aws/fsx/lustre", log_level=level)
+    (found,) = [one for one in await _examined(PaperCloud(system=system), PaperLog()) if one.check == "log"]
+    assert found.level is finding
+    assert untold in found.text

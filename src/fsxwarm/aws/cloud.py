@@ -184,6 +184,7 @@ def _file_system(one: Mapping[str, Any]) -> FileSystem:
         import_policy=link.get("AutoImportPolicy", ""),
         import_failure=link.get("FailureDetails", {}).get("Message", ""),
         arn=one.get("ResourceARN", ""),
+        log_level=lustre.get("LogConfiguration", {}).get("Level", ""),
     )
 
 

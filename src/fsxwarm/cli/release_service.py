@@ -163,7 +163,8 @@ def _line(tasks: ReleaseTasks) -> str:
     task = current.task
     if task is None:
         return f"waiting for {current.order.system}"
-    return f"{task.id} {task.state.value.lower()}: {task.released:,} of {format_count(task.total, 'file')} released"
+    so_far = f": {task.released:,} of {format_count(task.total, 'file')} released" if task.total else ""
+    return f"{task.id} {task.state.value.lower()}{so_far}"
 
 
 def _left(current: Run | None) -> str:

@@ -12,6 +12,12 @@ from fsxwarm.model.association import FileSystem, complaint_of, may_be_fsx
 from fsxwarm.model.entry import Trouble
 from fsxwarm.ports.restore_log import RestoreLog
 
+_LOG_ALL: Final = "turn on logging of warnings and errors to CloudWatch Logs (LogConfiguration WARN_ERROR)"
+_UNTOLD: Final = {
+    "ERROR_ONLY": "restores of objects in classes that FSx cannot read",
+    "WARN_ONLY": "restores that were denied, or whose object is missing",
+}
+"""What FSx logs at the other level (user guide, "Logging with Amazon CloudWatch Logs")."""
 _LTS: Final = ((2, 10), (2, 12), (2, 15))
 """The lines of Lustre that are kept up for long; releases after one belong to the next."""
 
@@ -63,14 +69,18 @@ def _lifecycle(system: FileSystem) -> Finding:
 
 
 def _configuration(system: FileSystem) -> Iterator[Finding]:
-    if system.log_group:
+    untold = _UNTOLD.get(system.log_level, "")
+    if system.log_group and untold:
+        text = f"{system.log_group} is told only a part ({system.log_level}): {untold} are not logged"
+        yield Finding("log", Level.WARN, text, _LOG_ALL)
+    elif system.log_group:
         yield Finding("log", Level.OK, f"failed restores are logged to {system.log_group}")
     else:
         yield Finding(
             "log",
             Level.WARN,
             "failed restores are not logged: nobody can tell why one failed",
-            "turn on logging of warnings and errors to CloudWatch Logs (LogConfiguration WARN_ERROR)",
+            _LOG_ALL,
         )
     if system.root_squash and system.root_squash != "0:0":
         yield Finding(

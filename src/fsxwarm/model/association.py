@@ -49,7 +49,8 @@ def may_be_fsx(source: str) -> bool:
 class FileSystem:
     """What FSx says of a file system. Capacity in bytes, `throughput` in MB/s per TiB (0: unknown or none).
 
-    `log_group` is the CloudWatch log group that it writes to, empty if it writes to none; `import_path` its legacy
+    `log_group` is the CloudWatch log group that it writes to, empty if it writes to none, and `log_level` what of
+    (WARN_ONLY, ERROR_ONLY, WARN_ERROR); `import_path` its legacy
     link to S3 (SCRATCH_1, 2.10 and early PERSISTENT_1), empty if it has none; `metadata` its metadata mode and IOPS.
     """
 
@@ -72,6 +73,7 @@ class FileSystem:
     import_policy: str = ""
     import_failure: str = ""
     arn: str = ""
+    log_level: str = ""
 
     @property
     def region(self) -> str:
