@@ -114,7 +114,7 @@ class SlurmTable(_Table):
     """Jobs of Slurm, whose hooks ask the daemon when they begin and end."""
 
     act_for_others: list[str] = []
-    """Users that may ask for other users' jobs: Slurm's own (SlurmUser), and root for the Prolog. None by default."""
+    """Users (names or numbers) that may ask for others' jobs: Slurm's own (SlurmUser), and root for the Prolog."""
 
     lease: Annotated[Seconds, Field(le=MOST_SECONDS)] = 7 * 86400.0
     """How long a job's paths are kept for it if nobody tells of its end."""

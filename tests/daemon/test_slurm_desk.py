@@ -12,7 +12,8 @@ import pytest
 from daemon.core import PaperCore, PaperWorld
 from fsxwarm.client import wire
 from fsxwarm.daemon.access import Caller
-from fsxwarm.daemon.slurm import SlurmBegin, SlurmDesk, SlurmEnd, SlurmRules
+from fsxwarm.daemon.slurm import SlurmDesk, SlurmRules
+from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.job import Count, Counters, Identity, JobRequest, Phase
 from fsxwarm.model.job import Kind as JobKind
@@ -177,6 +178,10 @@ async def test_who_asks_again_begins_nothing(site: Site) -> None:
     with pytest.raises(FsxwarmError, match="uid 1002 has no job j1"):
         await site.desk.begin(_caller(SLURM), SlurmBegin(slurm_job_id="7", uid=BOB, job="j1", text_b64=_b64(COMMENT)))
     assert list(site.core.all) == ["j1"]
+
+
+async def test_a_job_that_was_forgotten_is_begun_anew(site: Site) -> None:
+    assert (await site.begin(job="j9"))["job"] == "j1"
 
 
 async def test_a_job_that_asks_no_more_for_its_data_counts_as_cancelled(site: Site) -> None:

@@ -62,7 +62,7 @@ async def test_a_list_without_an_end_is_too_large() -> None:
 async def test_users_are_those_that_the_machine_knows() -> None:
     assert groups_of(0).gids[0] == 0
     assert groups_of(5, 60) == GAMES
-    assert uids_of(["root", "games"]) == {0, 5}
+    assert uids_of(["root", "games", "64030"]) == {0, 5, 64_030}
     with pytest.raises(FsxwarmError, match="no user nobody-at-all"):
         uids_of(["nobody-at-all"])
 

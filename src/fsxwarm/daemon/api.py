@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar, cast
 from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
-from fsxwarm.daemon.slurm import SlurmBegin, SlurmDesk, SlurmEnd, SlurmRules, World
+from fsxwarm.daemon.slurm import SlurmDesk, SlurmRules, World
+from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 from fsxwarm.engine.counting import Counted, CountRequest
 from fsxwarm.engine.overview import Overview
 from fsxwarm.engine.plan import Health

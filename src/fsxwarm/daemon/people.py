@@ -37,11 +37,11 @@ async def served(uid: int, circle: Callable[[], Circle]) -> Identity:
 
 
 def uids_of(names: Collection[str]) -> frozenset[int]:
-    """The numbers of users. FsxwarmError USAGE for a name that nobody has."""
+    """The numbers of users, given by name or number. FsxwarmError USAGE for a name that nobody has."""
     found = set()
     for name in names:
         try:
-            found.add(pwd.getpwnam(name).pw_uid)
+            found.add(int(name) if name.isascii() and name.isdigit() else pwd.getpwnam(name).pw_uid)
         except KeyError:
             hint = "correct the daemon's configuration"
             raise FsxwarmError(Kind.USAGE, f"there is no user {name}", hint=hint) from None

@@ -11,7 +11,7 @@ from fsxwarm.client import wire
 from fsxwarm.daemon import requests
 from fsxwarm.daemon.access import Caller, Rule
 from fsxwarm.daemon.api import Api, Call
-from fsxwarm.daemon.slurm import SlurmBegin, SlurmEnd
+from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 
 Handler = Callable[[Api, Call], Awaitable[object]]
 Stream = Callable[[Api, Call], AsyncIterator[object]]

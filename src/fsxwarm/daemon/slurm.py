@@ -6,23 +6,19 @@ Both calls may be made any number of times, from any number of nodes: a job is w
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import os
-import zlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fsxwarm.client import wire
 from fsxwarm.daemon.access import Caller
+from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 from fsxwarm.engine.protection import folders_of
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model import job as model
-from fsxwarm.model.directive import Directive, DirectiveError, parse_comment, parse_script
+from fsxwarm.model.directive import Directive
 from fsxwarm.model.job import Identity, Job, JobOptions, JobRequest, JobView, Phase
 from fsxwarm.model.lease import MOST_SECONDS, Lease, LeaseRequest
 from fsxwarm.model.units import format_count, format_duration, format_size
@@ -30,64 +26,10 @@ from fsxwarm.ports.tree import Place
 
 T = TypeVar("T")
 
-_LONGEST_TEXT: Final = 8 << 20
-"""Characters of a batch script: Slurm's own limit is 4 MiB (max_script_size), in base64 a third more."""
-_LONGEST_WAIT: Final = 60.0
 _FAILED: Final = 10.0
 """Seconds in which a failure is told to a job's other nodes; later ones are another try."""
 _MOST_FOLDERS: Final = 20
 """Folders of a list that are leased; of more, the folders above them."""
-
-
-def _base64(text: str) -> str:
-    try:
-        base64.b64decode(text, validate=True)
-    except binascii.Error:
-        raise ValueError("is no base64") from None
-    return text
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    slurm_job_id: Annotated[str, Field(pattern="^[0-9]{1,20}$")]
-    uid: Annotated[int, Field(ge=0, lt=2**32 - 1)]
-    """Whose job it is."""
-    source: Literal["script", "comment"] = "comment"
-    text_b64: Annotated[str, Field(max_length=_LONGEST_TEXT), AfterValidator(_base64)] = ""
-    """The job's batch script, or its comment, as it is."""
-
-    @property
-    def label(self) -> str:
-        """What the jobs and leases of this wish are labelled with: begun with another text, a job is another one."""
-        return f"slurm {self.source} {zlib.crc32(self.text_b64.encode()):08x}"
-
-    def directive(self) -> Directive | None:
-        """What the text asks for. FsxwarmError USAGE says where it is wrong."""
-        text = base64.b64decode(self.text_b64).decode("utf-8", "surrogateescape")
-        try:
-            return parse_script(text) if self.source == "script" else parse_comment(text)
-        except DirectiveError as error:
-            where = error.where if self.source == "script" else f"comment, column {error.column}"
-            hint = "see `fsxwarm slurm check`"
-            raise FsxwarmError(Kind.USAGE, f"{where}: {error.message}", hint=hint) from None
-
-
-class SlurmBegin(_Body):
-    """A job of Slurm wants to begin."""
-
-    wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT, allow_inf_nan=False)] = 0.0
-    """Seconds after which to answer, ready or not."""
-
-    job: Annotated[str, Field(max_length=200)] = ""
-    """The job that an earlier answer named: it is waited for, and none is begun in its place."""
-
-
-class SlurmEnd(_Body):
-    """A job of Slurm has ended, or was cancelled before it began."""
-
-    ran: bool = True
-    """Whether it has begun: only then is the space given back that it asked to give back."""
 
 
 class Service(Protocol):
@@ -167,7 +109,7 @@ class SlurmDesk:
         directive = wish.directive()
         if directive is None:
             return {"state": "none", "message": "the job asks for nothing", "job": "", "exit": None, "coverage": 1.0}
-        job = self._known(identity, wish) if wish.job else self._own(identity, wish)
+        job = self._known(identity, wish) or self._own(identity, wish)
         if job is None:
             job = await self._whole(self._taken_on(caller, identity, wish, directive))
         until = self._wall() + wish.wait
@@ -268,10 +210,12 @@ class SlurmDesk:
         if clock is not None:
             clock.cancel()
 
-    def _known(self, identity: Identity, wish: SlurmBegin) -> str:
-        """The job that an earlier answer to this user named."""
-        view = self._service.job(wish.job)
-        if view is None or view.job.owner != identity.uid:
+    def _known(self, identity: Identity, wish: SlurmBegin) -> str | None:
+        """The job that an earlier answer to this user named, unless it was forgotten."""
+        view = self._service.job(wish.job) if wish.job else None
+        if view is None:
+            return None
+        if view.job.owner != identity.uid:
             raise FsxwarmError(Kind.NO_SUCH_JOB, f"uid {identity.uid} has no job {wish.job}")
         return view.job.id
 
