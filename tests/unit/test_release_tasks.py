@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fsxwarm.model.release_task import Unreleased, in_tasks, inner_path, outermost, read_report, whole_days
 
@@ -61,3 +66,17 @@ def test_a_report_is_read_as_the_user_guide_writes_it() -> None:
         Unreleased('file"name.txt', "D"),
     ]
     assert read_report("") == []
+
+
+@given(st.text())
+def test_a_garbled_report_is_no_error(text: str) -> None:
+    assert all(isinstance(one, Unreleased) for one in read_report(text))
+    assert read_report(f'a,failed,X\n"{"y" * 140_000}{text}') == [Unreleased("a", "X")]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1)))
+def test_what_was_written_is_read(names: list[str]) -> None:
+    plain = [name for name in names if name[0] not in "\"'"]
+    out = io.StringIO()
+    csv.writer(out).writerows([name, "failed", "X"] for name in plain)
+    assert [one.path for one in read_report(out.getvalue())] == plain

@@ -234,7 +234,7 @@ def _troubles(run: Run) -> list[str]:
         lines.append(f"{run.order.system}: {safe(str(run.error))} ({run.error.advice})")
         lines += [line] if (line := _alone(run)) else []
     task = run.task
-    if task is None or task.state is TaskState.SUCCEEDED:
+    if task is None or (task.state is TaskState.SUCCEEDED and not task.failed):
         return lines
     if task.failure:
         lines.append(f"{task.id}: {safe(task.failure)}")

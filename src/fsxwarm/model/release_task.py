@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 MOST_PATHS: Final = 32
@@ -72,9 +73,12 @@ def report_of(folder: str, task: str) -> str:
 
 
 def read_report(text: str) -> list[Unreleased]:
-    """Read a report of failures: FilePath, FileStatus, ErrorCode, as CSV. A line that is cut short is left out."""
+    """Read a report of failures: FilePath, FileStatus, ErrorCode, as CSV. What is cut short or garbled is left out."""
+    found: list[Unreleased] = []
     rows = csv.reader(text.splitlines(keepends=True))
-    return [Unreleased(_bare(row[0]), row[2]) for row in rows if len(row) >= 3]  # noqa: PLR2004 - the three fields
+    with suppress(csv.Error):  # what came before it stays in the list
+        found.extend(Unreleased(_bare(row[0]), row[2]) for row in rows if len(row) >= 3)  # noqa: PLR2004 - the fields
+    return found
 
 
 def _bare(path: str) -> str:
