@@ -201,7 +201,7 @@ DEFECTS: tuple[Defect, ...] = (
             self._book.rounds.schedule(file, now + file.looks_failed)""",
         """        else:
             file.due = now + file.looks_failed""",
-        seed=39,
+        seed=33,
     ),
     Defect("release without the dirty check", RELEASE, "if flags & Flags.DIRTY:", "if not flags:", seed=9),
     Defect(
@@ -216,14 +216,14 @@ DEFECTS: tuple[Defect, ...] = (
         RELEASE,
         "return Reason.PINNED if flags & Flags.NORELEASE else None",
         "return None",
-        seed=19,
+        seed=47,
     ),
     Defect(
         "release without a look at the archive",
         RELEASE,
         "if not flags & Flags.ARCHIVED:",
         "if not flags & 15:",
-        seed=19,
+        seed=0,
     ),
     Defect(
         "counters kept over a restart",
@@ -273,7 +273,7 @@ DEFECTS: tuple[Defect, ...] = (
         """            if file.phase is not Phase.BACKOFF:
                 self._book.finish(file, Outcome.CANCELLED, reason)
         self._book.clear_queues""",
-        seed=237,
+        seed=61,
     ),
     Defect(
         "state looked at before the action",
@@ -286,7 +286,7 @@ DEFECTS: tuple[Defect, ...] = (
         self.cost[Look.STATE] += len(paths)
         actions = await self._hsm.actions(paths, keys)
 """,
-        seed=53,
+        seed=145,
     ),
     Defect(
         "space claimed twice",

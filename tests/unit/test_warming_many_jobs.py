@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsxwarm.model.entry import Entry
+from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.hsm import IDLE, Flags
 from fsxwarm.model.messages import (
     Answered,
@@ -45,6 +45,9 @@ class Desk:
         self.submits: list[Submit] = []
         self.finished: list[Finish] = []
         self.warm: set[bytes] = set()
+        self.gone: set[bytes] = set()
+        self.also: tuple[Found, bytes] | None = None
+        """What is found right before a name is looked at."""
 
     def tell(self, event: object) -> None:
         self._carry_out(self.machine.handle(event, self.now))  # type: ignore[arg-type]
@@ -53,6 +56,9 @@ class Desk:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
             if isinstance(instruction, LookAt):
+                if self.also is not None and self.also[1] in {e.path for e in instruction.files}:
+                    found, self.also = self.also[0], None
+                    self.tell(found)
                 self.tell(Looked(instruction.how, {e.key: self._sight(instruction.how, e) for e in instruction.files},
                                  self.now))  # fmt: skip
             elif isinstance(instruction, Submit):
@@ -62,6 +68,8 @@ class Desk:
                 self.finished.append(instruction)
 
     def _sight(self, how: Look, entry: Entry) -> Sight:
+        if entry.path in self.gone:
+            return Sight(trouble=Trouble(entry.path, 2))
         flags = COLD if entry.path not in self.warm else Flags.EXISTS | Flags.ARCHIVED
         return Sight(flags=None if how is Look.ACTION else flags, action=None if how is Look.STATE else IDLE)
 
@@ -99,6 +107,29 @@ def test_a_file_that_two_jobs_want_is_asked_for_once_and_settles_for_both() -> N
     assert len(desk.asked()) == 10
     assert all(finish.jobs == {1, 2} for finish in desk.finished)
     assert len(desk.finished) == 10
+
+
+@pytest.mark.parametrize("flown", [False, True], ids=["before it is asked for", "while it is in flight"])
+def test_a_name_that_goes_takes_the_file_from_nobody_who_knows_another(*, flown: bool) -> None:
+    """The first to find a file may move it, or hold a hard link that he removes."""
+    desk = Desk()
+    (one,) = entries(0, 1)
+    if not flown:
+        desk.gone.add(one.path)
+        desk.also = (Found([one._replace(path=b"/f/other")], job=2), one.path)
+    desk.tell(Found([one], job=1))
+    if flown:
+        desk.tell(Found([one._replace(path=b"/f/other")], job=2))
+        desk.gone.add(one.path)
+    for number in (1, 2):
+        desk.tell(WalkEnded(number))
+    for _ in range(20):
+        desk.warm |= set(desk.asked()) | {b"/f/other"} if desk.asked() else set()
+        desk.now += 60.0
+        desk.tell(WalkEnded(1))
+    assert [(finish.outcome, finish.jobs) for finish in desk.finished] == [(Outcome.RESTORED, {1, 2})]
+    assert desk.finished[0].entry.path == b"/f/other"
+    assert desk.asked() == [one.path if flown else b"/f/other"]
 
 
 def test_cancelling_one_job_leaves_the_others_files_and_its_own_that_are_at_fsx() -> None:

@@ -44,6 +44,10 @@ ASKED_OR_NEXT = AT_FSX | {Phase.LOOKING, Phase.READY, Phase.WATCHED}
 """Phases whose bytes are on their way, or are about to be: they count against free space."""
 
 
+_MOST_NAMES = 4
+"""Names of a file that are kept beside the one that it goes by."""
+
+
 class File:
     """The record of one wanted file. Times in seconds on the engine's clock.
 
@@ -52,7 +56,8 @@ class File:
     `asked` is when we asked, or first saw that somebody had; `moved`/`moved_at` are the last progress seen;
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
     has been asked for, or refused. `released`: its flags or its action have shown it to be. `barred` is why S3 cannot
-    give it. `aged`: what the walk saw of it may be true no more.
+    give it. `aged`: what the walk saw of it may be true no more. `names` are others that it was found under, the
+    newest last.
     """
 
     __slots__ = (
@@ -73,6 +78,7 @@ class File:
         "looks_failed",
         "moved",
         "moved_at",
+        "names",
         "not_before",
         "phase",
         "polls",
@@ -94,6 +100,7 @@ class File:
         self.attempts = 0
         self.barred: Reason | None = None
         self.aged = False
+        self.names: list[bytes] = []
         self.cures = 0
         self.looks_failed = 0
         self.crowd = crowd
@@ -109,6 +116,18 @@ class File:
         self.moved_at = 0.0
         self.stuck = False
         self.unreadable = False
+
+    def also_named(self, name: bytes) -> None:
+        """It was found under this name, too."""
+        if name != self.entry.path and name not in self.names:
+            self.names = [*self.names[1 - _MOST_NAMES :], name]
+
+    def renamed(self) -> bool:
+        """Go by another name from now on: the old one means it no more. False when there is none."""
+        if not self.names:
+            return False
+        self.entry = self.entry._replace(path=self.names.pop())
+        return True
 
     @property
     def at_fsx(self) -> bool:

@@ -214,7 +214,10 @@ class Judging:
 
     def _troubled(self, file: File, trouble: Trouble, now: float) -> None:
         if trouble.errno in GONE:
-            self._book.finish(file, Outcome.VANISHED, Reason.GONE, errno=trouble.errno)
+            if file.renamed():
+                self._look_again(file, now)
+            else:
+                self._book.finish(file, Outcome.VANISHED, Reason.GONE, errno=trouble.errno)
             return
         if trouble.errno == TOO_LONG:
             self._book.finish(file, Outcome.FAILED, Reason.NAME_TOO_LONG, errno=trouble.errno)
@@ -222,12 +225,7 @@ class Judging:
         if trouble.errno in FORBIDDEN and not file.unreadable:
             file.unreadable = True
             file.crowd = 1  # refused in company, nobody could tell whether it was queued before the refusal
-            if file.phase is Phase.LOOKING:
-                self._book.back_to_queue(file)
-            elif file.phase is Phase.QUEUED:
-                self._book.lane(file).unseen.put(file, ahead=True)
-            elif file.phase is not Phase.REFUSED:
-                self._book.rounds.schedule(file, now)
+            self._look_again(file, now)
             return
         file.looks_failed += 1
         if file.looks_failed >= 5:  # noqa: PLR2004 - five failures in a row are no accident
@@ -238,3 +236,12 @@ class Judging:
             self._book.rounds.schedule(file, now + file.looks_failed)
         else:
             self._book.rounds.schedule(file, now + file.looks_failed)
+
+    def _look_again(self, file: File, now: float) -> None:
+        """Look at a file at once, in another way or under another name."""
+        if file.phase is Phase.LOOKING:
+            self._book.back_to_queue(file)
+        elif file.phase is Phase.QUEUED:
+            self._book.lane(file).unseen.put(file, ahead=True)
+        elif file.phase is not Phase.REFUSED:
+            self._book.rounds.schedule(file, now)

@@ -152,7 +152,7 @@ class Warming:
         for entry in event.entries:
             known = book.files.get(entry.key)
             if known is not None:
-                self._want(known, event.job)
+                self._want(known, event.job, entry.path)
                 continue
             file = book.add(entry, event.job, now)
             file.barred = event.barred.get(entry.key)
@@ -173,7 +173,8 @@ class Warming:
             self._book.ranks.pop(event.job, None)
             self._book.walking.discard(event.job)
 
-    def _want(self, file: File, job: int) -> None:
+    def _want(self, file: File, job: int, name: bytes) -> None:
+        file.also_named(name)
         if job not in file.wanted_by:
             file.wanted_by.add(job)
             lane = self._book.lane(file)
