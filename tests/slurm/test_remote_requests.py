@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
@@ -124,11 +124,13 @@ def wish(nonce: str | None = None) -> bytes:
 
 
 @asynccontextmanager
-async def listening(munge: Munge, *networks: str, started: float = 0.0, size: int = 1 << 20) -> AsyncIterator[Listener]:
+async def listening(
+    munge: Munge, *networks: str, started: float = 0.0, size: int = 1 << 20, patience: float = 20.0
+) -> AsyncIterator[Listener]:
     core = PaperCore()
     circle = Circle(0, gid(USER), None, slurm=frozenset({0}))
     api = Api(core, resolve_on_paper, Quota(9, 100_000, 9), PaperWorld(), SlurmRules(frozenset({0})), core.wall)
-    limits = GateLimits(connections=20, connections_each=10, patience=20.0)
+    limits = GateLimits(connections=20, connections_each=10, patience=patience)
     allowed = [ip_network(one) for one in networks or ("127.0.0.0/8",)]
     remote = Remote(
         api, lambda: circle, limits, allowed, DaemonsMunge(str(munge.socket), {}), lambda: started or time.time(), size
@@ -286,6 +288,39 @@ async def test_rubbish_is_refused(listener: Listener, data: bytes) -> None:
     status, body = await listener.raw(data)
     assert status in {403, 413}
     assert json.loads(body)["error"]["kind"] in {"no_permission", "too_large"}
+
+
+async def gone(writer: asyncio.StreamWriter) -> None:
+    """Hang up, and see it through."""
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+async def test_who_says_nothing_is_hung_up_on(munge: Munge) -> None:
+    async with listening(munge, patience=0.2) as hasty:
+        reader, writer = await asyncio.open_connection(*hasty.address)
+        writer.write(b"POST /v1/munge HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nMUNGE:")
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        await gone(writer)
+
+
+async def test_one_machine_has_only_so_many_connections(listener: Listener) -> None:
+    open_ones = [await asyncio.open_connection(*listener.address) for _ in range(10)]
+    assert "too many connections" in (await listener.raw(b""))[1].decode()
+    for _, writer in open_ones:
+        await gone(writer)
+
+
+async def test_who_waits_is_told_of_a_restart(listener: Listener) -> None:
+    client = listener.client()
+    job = await asyncio.to_thread(client.submit, {"kind": "preload", "paths": ["/fsx/a"]})
+    waiting = asyncio.ensure_future(asyncio.to_thread(client.wait, job["id"], 50.0))
+    await asyncio.sleep(0.3)
+    await listener.core.drain()
+    with pytest.raises(FsxwarmError) as caught:
+        await waiting
+    assert caught.value.kind is Kind.RESTARTING
 
 
 async def test_nothing_is_there_unsealed(listener: Listener) -> None:
