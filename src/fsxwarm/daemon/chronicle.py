@@ -36,10 +36,14 @@ class Chronicle:
         self._problems: frozenset[str] = frozenset()
         self.view: Callable[[str], JobView | None] = _none
 
+    def wants(self, kind: str) -> bool:
+        """Whether anything comes of an event of this kind."""
+        return kind in _LAST or self._writes(_KNOWN.get(kind, Line.NOTICE))
+
     def hear(self, event: Event) -> None:
         """Write an event down, unless it is one of too many."""
         line = _KNOWN.get(event.kind, Line.NOTICE)
-        if not self._writes(line):
+        if not self.wants(event.kind):
             return
         fields: dict[str, object] = {"job": event.job} if event.job else {}
         if line is Line.NOTICE:

@@ -45,6 +45,7 @@ _BOOT: Final = 900.0
 """Seconds after the start in which a resumed job's path may be missing: the file system may not be mounted yet."""
 _AT_ONCE: Final = 100
 """Jobs that are noted in a row, before others get a turn."""
+_RECORDS: Final = {outcome: f"file_{outcome.value}" for outcome in Outcome}
 _DENIED: Final = (1, 13)
 _GONE: Final = (2, 20)
 
@@ -63,6 +64,7 @@ class Jobs:
     """Holds every job that the store holds. `warming` is given before the first is taken on.
 
     `calm` is set while no job waits for anything. `wake` is told of each job that has become ready or has ended.
+    `wants` says whether anybody hears of a kind of event that is for the record only.
     """
 
     warming: SharedWarming
@@ -75,6 +77,7 @@ class Jobs:
         tell: Tell,
         wake: Callable[[str], None],
         most_failures: int,
+        wants: Callable[[str], bool],
     ) -> None:
         self._means = means
         self._store = means.store
@@ -84,6 +87,7 @@ class Jobs:
         self._wake = wake
         self._wall = means.wall
         self._most_failures = most_failures
+        self._wants = wants
         self._started = means.wall()
         self._jobs: dict[str, Tracked] = {}
         self._open: dict[str, Tracked] = {}
@@ -363,6 +367,9 @@ class Jobs:
 
     def _record(self, finish: Finish, walks: Sequence[Walk]) -> None:
         """Tell of a file once for each walk, in the name of its first job: a thousand jobs may share one."""
+        kind = _RECORDS[finish.outcome]
+        if not self._wants(kind):
+            return
         data: dict[str, object] = {"path": finish.entry.path, "size": finish.entry.size}
         if finish.reason is not None:
             data["reason"] = finish.reason.value
@@ -376,7 +383,7 @@ class Jobs:
             data["detail"] = finish.detail
         for walk in walks:
             for job_id in islice(walk.jobs, 1):
-                self._tell(f"file_{finish.outcome.value}", job_id, data, quietly=True)
+                self._tell(kind, job_id, data, quietly=True)
 
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """See `shared.Hears`."""

@@ -56,9 +56,10 @@ def _nobody(_event: Event) -> None:
 class Service:
     """Jobs, leases and all that runs by itself; an async context manager: entering it takes up unfinished jobs.
 
-    `hears` is told of all that happens, file by file; `around` looks at what metrics tell beside what is done.
-    Everything runs on one event loop; no method blocks it. Errors are FsxwarmError: NO_SUCH_JOB for an unknown id,
-    RESTARTING from `drain` on, USAGE for a bad wish. Who may call what is the caller's business.
+    `hears` is told of all that happens, file by file where it `wants` that kind of event; `around` looks at what
+    metrics tell beside what is done. Everything runs on one event loop; no method blocks it. Errors are FsxwarmError:
+    NO_SUCH_JOB for an unknown id, RESTARTING from `drain` on, USAGE for a bad wish. Who may call what is the caller's
+    business.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Service:
         plan: ServicePlan,
         *,
         hears: Callable[[Event], None] = _nobody,
+        wants: Callable[[str], bool] = bool,
         around: Surroundings | None = None,
     ) -> None:
         self.meter = Meter()
@@ -79,6 +81,7 @@ class Service:
         self._around = around or Surroundings()
         self.plan = plan
         self._hears = hears
+        self._wants = wants
         self._started = wall()
         self._draining = False
         self._background: list[asyncio.Task[None]] = []
@@ -99,6 +102,7 @@ class Service:
             self._tell,
             self._waiters.wake,
             self.plan.limits.failures_each,
+            self._wants,
         )
         self._warming = SharedWarming(self._means, self.plan, self._jobs, self.meter)
         self._jobs.warming = self._warming
