@@ -22,6 +22,8 @@ from fsxwarm.model.units import format_count, format_duration, format_size
 DEPTH: Final = 3
 _KEPT: Final = 600.0
 """Seconds for which a count is shown before it is made anew."""
+_UNWATCHED: Final = 300.0
+"""Seconds after which a count that nobody looks at makes way for others."""
 _MOST, _MOST_EACH = 8, 2
 """Counts at a time, in all and each user's."""
 _ROWS: Final = 1000
@@ -33,10 +35,11 @@ Begin = Callable[[bytes, Identity, int], Survey]
 
 @dataclass(slots=True)
 class Count:
-    """A count of a path, under way or done. `error` is why it could not be made."""
+    """A count of a path, under way or done. `seen` is when it was last looked at, `error` why it could not be made."""
 
     survey: Survey
     started: float
+    seen: float
     task: asyncio.Task[object] | None = None
     error: str = ""
 
@@ -64,16 +67,26 @@ class Counts:
     def of(self, path: bytes, identity: Identity) -> Count:
         """The count of a path with somebody's rights, begun if there is none. FsxwarmError TOO_MANY."""
         now = self.now()
-        self._counts = {key: one for key, one in self._counts.items() if not one.done or now - one.started < _KEPT}
+        self._drop_old(now)
         known = self._counts.get((identity, path))
         if known is not None:
+            known.seen = now
             return known
         going = [key for key, one in self._counts.items() if not one.done]
         if len(going) >= _MOST or sum(who.uid == identity.uid for who, _ in going) >= _MOST_EACH:
             raise FsxwarmError(Kind.TOO_MANY, "other folders are being counted", hint="look again when they are done")
-        count = self._counts[identity, path] = Count(self._begin(path, identity, DEPTH), now)
+        count = self._counts[identity, path] = Count(self._begin(path, identity, DEPTH), now, now)
         count.task = asyncio.create_task(count.run(), name="page count")
         return count
+
+    def _drop_old(self, now: float) -> None:
+        """Forget counts that are old, and end those at which nobody looks any more."""
+        for key, one in list(self._counts.items()):
+            if one.done and now - one.started >= _KEPT:
+                del self._counts[key]
+            elif one.task is not None and not one.done and now - one.seen >= _UNWATCHED:
+                one.task.cancel()
+                del self._counts[key]
 
     async def close(self) -> None:
         """End those under way."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pwd
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote_from_bytes
 
@@ -224,6 +225,7 @@ def slowest(some: Sequence[wire.Slow]) -> Markup:
     return _section("slow", "Longest at FSx", table("The files longest at FSx", titles, rows))
 
 
+@lru_cache(1024)  # it may ask a server far away
 def user(uid: int) -> str:
     """A user's name, or number where there is none."""
     try:
