@@ -91,6 +91,7 @@ class Warmer:
         """The measure by which the wanted files do not fit."""
         self.stopped: Reason | None = None
         self._walking: asyncio.Task[None] | None = None
+        self._scanned = asyncio.Event()
         self._feeding = False
         self._said_ready = False
         self._unmeasured: set[int] = set()
@@ -194,6 +195,8 @@ class Warmer:
 
     def _found(self) -> None:
         self._driver.post(Tick())
+        if self.progress.scan_ended is not None:
+            self._scanned.set()
         if self._feeding:
             self._check_fit()
 
@@ -216,7 +219,9 @@ class Warmer:
     async def _watch_space(self) -> None:
         """Give the walk its head start, let the asking begin, and measure free space from time to time."""
         if self._walking is not None:
-            await asyncio.wait({self._walking}, timeout=_HEAD_START)
+            scanned = asyncio.create_task(self._scanned.wait())  # thaws that are waited for behind it do not count
+            await asyncio.wait({self._walking, scanned}, timeout=_HEAD_START, return_when=asyncio.FIRST_COMPLETED)
+            scanned.cancel()
         reserve = self._wish.reserve
         if reserve is not None:
             await self._measure(reserve)
