@@ -102,6 +102,15 @@ def test_jobs_are_listed_shown_waited_for_hurried_and_cancelled(live: Live) -> N
     assert fsxwarm(live, "jobs").status == 0
 
 
+def test_what_only_the_command_can_do_is_done_here_and_said(live: Live) -> None:
+    path = cold(live, "here/file")
+    done = fsxwarm(live, "preload", "--dry-run", path)
+    assert (done.status, "working without the daemon, which knows no --dry-run" in done.err) == (0, True)
+    assert fsxwarm(live, "preload", "--daemon", "--dry-run", path).status == 2
+    assert "without" not in fsxwarm(live, "preload", "--local", "--dry-run", path).err
+    assert live.released(path)
+
+
 def test_jobs_are_told_apart_on_the_narrowest_terminal(live: Live) -> None:
     path = cold(live, "told-apart/a-file-with-a-rather-long-name-that-does-not-fit-into-a-line-of-a-narrow-terminal")
     told = fsxwarm(live, "preload", "--no-wait", path).err

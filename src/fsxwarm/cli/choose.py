@@ -36,10 +36,13 @@ def daemon_or_not(
     only_here = [option for option, given in (here or {}).items() if given]
     if by_daemon and only_here:
         raise FsxwarmError(Kind.USAGE, f"{only_here[0]} does not go through the daemon", hint="use --local")
-    if local or only_here:
+    if local:
         return None
     client = client_of(os.environ)
     if not by_daemon and not isinstance(client, RemoteClient) and not Path(client.path).exists():
+        return None
+    if only_here:
+        complain(f"working without the daemon, which knows no {only_here[0]}")
         return None
     try:
         client.health()
