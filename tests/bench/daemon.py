@@ -120,6 +120,7 @@ async def press(path: str, mount: Path, folders: list[str], seconds: float) -> L
     while not restored:
         answer = json.loads((await link.ask("GET", f"/v1/jobs/{job}/wait?timeout=0.2"))[1])
         restored = answer["counters"]["restored"]["files"]
+    link.close()
     until = time.monotonic() + seconds
     each = _SUBMITTERS / SUBMISSIONS
     await asyncio.gather(
@@ -127,8 +128,8 @@ async def press(path: str, mount: Path, folders: list[str], seconds: float) -> L
         *(submit_from(path, folders, load, first, each, until) for first in range(_SUBMITTERS)),
         look(path, job, load, until),
     )
-    answer = json.loads((await link.ask("GET", f"/v1/jobs/{job}"))[1])
-    if answer["final"]:
+    link = await Link.open(path)
+    if json.loads((await link.ask("GET", f"/v1/jobs/{job}"))[1])["final"]:
         load.errors.append("the warm ended before the load did")
     link.close()
     return load
