@@ -9,6 +9,7 @@ import resource
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ _DRAINED_WITHIN: Final = 4.0
 _GONE_WITHIN: Final = 8.0
 """Seconds after which the process ends, whatever still hangs in the kernel: systemd would kill it a little later."""
 _TOLD_EVERY: Final = 15.0
+_SWITCH: Final = 0.001
+"""Seconds for which the store's thread may keep the loop from going on after each of its system calls."""
 _GC: Final = (10_000, 20, 100)
 """Objects after which garbage is looked for among the new; every so many times among the older; so many, among all."""
 
@@ -198,6 +201,7 @@ def _settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC)
+    sys.setswitchinterval(_SWITCH)
 
 
 def _leave() -> None:
