@@ -32,6 +32,7 @@ WAITING, SUBMISSIONS, SECONDS = 1000, 200, 30
 P99, MEMORY, IDLE_MEMORY, IDLE_CPU = 0.050, 200, 80, 0.005
 JOBS, OWNERS, FILES = 1000, 20, 20_000
 _SUBMITTERS = 20
+_ARRIVING = 2.0
 
 
 class Link:
@@ -72,11 +73,13 @@ class Load:
             self.errors.append(f"{status}: {body[:200]!r}")
 
 
-async def wait_on(path: str, job: str, load: Load, until: float) -> None:
-    """A client that waits for a job, again and again."""
+async def wait_on(path: str, job: str, load: Load, number: int, until: float) -> None:
+    """A client that waits for a job, again and again; the clients come one after another, and wait a while each."""
+    await asyncio.sleep(_ARRIVING * number / WAITING)
     link = await Link.open(path)
+    patience = 10.0 + 10.0 * number / WAITING
     while (left := until - time.monotonic()) > 0:
-        status, body = await link.ask("GET", f"/v1/jobs/{job}/wait?timeout={max(0.1, min(left, 20.0)):.1f}")
+        status, body = await link.ask("GET", f"/v1/jobs/{job}/wait?timeout={max(0.1, min(left, patience)):.2f}")
         load.check(status, body, 200)
         load.waits += 1
         if json.loads(body)["final"]:
@@ -100,7 +103,8 @@ async def submit_from(path: str, folders: list[str], load: Load, first: int, eac
 
 
 async def look(path: str, job: str, load: Load, until: float) -> None:
-    """A client that looks at a job, twenty times a second, and takes the time."""
+    """A client that looks at a job, twenty times a second, and takes the time, once all have come."""
+    await asyncio.sleep(_ARRIVING)
     link = await Link.open(path)
     while time.monotonic() < until:
         began = time.monotonic()
@@ -124,7 +128,7 @@ async def press(path: str, mount: Path, folders: list[str], seconds: float) -> L
     until = time.monotonic() + seconds
     each = _SUBMITTERS / SUBMISSIONS
     await asyncio.gather(
-        *(wait_on(path, job, load, until) for _ in range(WAITING)),
+        *(wait_on(path, job, load, number, until) for number in range(WAITING)),
         *(submit_from(path, folders, load, first, each, until) for first in range(_SUBMITTERS)),
         look(path, job, load, until),
     )
