@@ -200,6 +200,19 @@ def test_late_files_that_have_just_become_resident_are_no_reason_to_distrust_sta
         assert {Look.STAT, Look.BOTH} <= {look.how for look in bench.looks}
 
 
+def test_files_that_are_late_are_watched_while_others_are_asked_after() -> None:
+    bench = Bench(window=2000)
+    bench.want([entry(number) for number in range(2000)])
+    for submit in bench.take_all():
+        for file in submit.files:
+            bench.action[file.key] = Action(Verb.RESTORE, running=True, moved=0)  # so that none is known to wait
+    bench.pass_time(10.3)
+    for number in range(2000):
+        bench.flags[entry(number).key] = WARM
+    bench.pass_time(1)
+    assert len(bench.finished) == 2000
+
+
 def test_the_window_is_never_exceeded_and_requests_hold_at_most_fifty() -> None:
     bench = Bench(window=150)
     bench.want([entry(number) for number in range(500)])

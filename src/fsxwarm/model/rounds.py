@@ -107,7 +107,11 @@ class Rounds:
             else:
                 looks[how].append(file)
         for lane_id, late in diagnoses.items():
-            looks[Look.BOTH] += self._diagnose_oldest(lanes[lane_id], late, now)
+            late.sort(key=lambda file: file.asked)
+            looks[Look.BOTH] += late[:_DIAGNOSES]
+            lanes[lane_id].diagnosing = True
+            for file in late[_DIAGNOSES:]:  # their turn comes later: meanwhile they are watched as ever
+                looks[self._watching(file)].append(file)
         watched = sum(lane.counts[Phase.IN_FLIGHT] + lane.counts[Phase.WATCHED] for lane in lanes.values())
         self._stat_every = min(max(watched / _STATS_PER_SECOND, _STAT_EVERY[0]), _STAT_EVERY[1])
         for how, group in looks.items():
@@ -137,14 +141,10 @@ class Rounds:
             return Look.BOTH
         if now >= file.late and not lane.diagnosing and not lane.knows_to_wait(file, now):
             return Look.BOTH
-        return Look.STAT if self.by_stat(file) else Look.STATE
+        return self._watching(file)
 
-    def _diagnose_oldest(self, lane: Lane, late: list[File], now: float) -> list[File]:
-        late.sort(key=lambda file: file.asked)
-        for file in late[_DIAGNOSES:]:
-            self.again(file, now)
-        lane.diagnosing = True
-        return late[:_DIAGNOSES]
+    def _watching(self, file: File) -> Look:
+        return Look.STAT if self.by_stat(file) else Look.STATE
 
     def by_stat(self, file: File) -> bool:
         """Whether a stat is the way to watch this file."""
