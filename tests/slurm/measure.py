@@ -138,8 +138,9 @@ def written_down(machine: Site, submitted: float) -> bool:
     """Whether slurmctld has written down its jobs, and that one is being staged in.
 
     It promises nothing of what it has not. Measured with 22.05: killed within seconds of a job's launch it comes back
-    without knowing of it, may launch it again, and drains the node for a "Duplicate jobid". A job that was written down
-    as being staged in, when its burst buffer was not yet (which may take half a minute), stays pending for ever.
+    without knowing of it, may launch it again, and drains the node for a "Duplicate jobid", without any hook too. A job
+    that was written down as being staged in, when its burst buffer was not yet (which may take half a minute), stays
+    pending for ever.
     """
     state = machine.cluster.folder / "state"
     jobs, buffers = state / "job_state", state / "burst_buffer_lua_state"
