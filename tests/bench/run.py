@@ -11,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench import cost, lower_bound, million_keys, processes, settling, shards, warm_tree, watching
 
-
 BENCHES = (lower_bound, cost, settling, shards, processes, warm_tree, million_keys, watching)
 
 

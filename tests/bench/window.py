@@ -40,9 +40,9 @@ NAMES = {SMALL: "100 KB", MIDDLE: "10 MB", LARGE: "2 GB", MIX: "mix"}
 RELEASED = Flags.EXISTS | Flags.ARCHIVED | Flags.RELEASED
 SWEEP = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 5000)
 ENOUGH_RATE, ENOUGH_QUEUE, ENOUGH_LOOKS, ENOUGH_SHARE = 0.92, 2.5, 3, 1 / 3
-LONG, SHORT = (60.0, 40.0), (15.0, 20.0)
-"""Lengths of runs: in seconds and in restores one after another, whichever takes longer."""
-FEWEST, MOST = 300, 250_000
+LONG, SHORT = (60.0, 40.0, 250_000), (15.0, 20.0, 50_000)
+"""Lengths of runs: in seconds and in restores one after another, whichever takes longer; and the most files."""
+FEWEST = 300
 PLATEAU = 3
 """A sweep ends when so many windows in a row brought nothing more."""
 
@@ -58,13 +58,13 @@ class Row:
     accident: str = ""
     clients: int = 1
 
-    def sizes(self, length: tuple[float, float]) -> list[int]:
+    def sizes(self, length: tuple[float, float, int]) -> list[int]:
         """The files of a tree that takes so long."""
         chance = random.Random(1)
         mixed = [int(min(2e9, max(4096, chance.lognormvariate(16, 2.2)))) for _ in range(10_000)]
         size = self.size or mean(mixed)
         service = self.latency + size / 1e8
-        files = int(min(max(self.agents / service * max(length[0], length[1] * service), FEWEST), MOST))
+        files = int(min(max(self.agents / service * max(length[0], length[1] * service), FEWEST), length[2]))
         return list(islice(cycle(mixed), files)) if self.size == MIX else [self.size] * files
 
     @property
@@ -135,7 +135,7 @@ def happen(accident: str, world: World, agents: int, now: float) -> None:
         world.set_agents(agents // 2 if accident == "halve" else agents * 2, now)
 
 
-async def measure(row: Row, fixed: int | None, length: tuple[float, float] = LONG) -> Result:
+async def measure(row: Row, fixed: int | None, length: tuple[float, float, int] = LONG) -> Result:
     """Warm a tree that takes so long, with the adaptive window or a fixed one."""
     loop = asyncio.get_running_loop()
     sizes = row.sizes(length)
