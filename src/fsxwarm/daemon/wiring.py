@@ -38,6 +38,8 @@ from fsxwarm.model.policy import Policy
 from fsxwarm.ports.tree import Place
 from fsxwarm.store.sqlite import SqliteStore
 
+_LOOK_BATCH: Final = 200
+"""Files of one look: what it tells is taken in at a stretch, and clients wait for so long."""
 _AFTER_RESTART: Final = (
     "daemon.socket", "daemon.state", "metrics.listen", "remote",
     "warming.backend", "warming.lfs", "warming.mounts", "warming.lfs_parallel", "warming.call_deadline",
@@ -91,8 +93,9 @@ def plan_of(config: Config, policy: Policy) -> ServicePlan:
     """What the service does of its own accord; `policy` says of warming what is no matter of the configuration."""
     warming = config.warming
     bounds = {"start": warming.window_start, "floor": warming.window_floor, "ceiling": warming.window_ceiling}
+    window = replace(policy.window, **bounds)
     return ServicePlan(
-        policy=replace(policy, window=replace(policy.window, **bounds), attempts=warming.attempts),
+        policy=replace(policy, window=window, attempts=warming.attempts, look_batch=_LOOK_BATCH),
         reserve=config.warming.reserve,
         keep_warm=tuple(KeepWarm(tuple(map(os.fsencode, one.paths)), one.every) for one in config.keep_warm),
         make_room=tuple(
