@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Test processes: many tests wait for others more than they compute.
+TESTERS ?= $(shell echo $$(( 2 * $$(nproc) )))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test test-lowest bench bench-daemon bench-window crash slurm simulate simulate-defects demo
@@ -24,13 +26,13 @@ check: setup ## Lint, types and floors
 	$(BIN)/lint-imports --no-cache
 
 test: check ## The whole test suite
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(TESTERS)
 
 test-lowest: ## The test suite with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/pip install --quiet --upgrade 'pip>=25.1' uv
 	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable . --group test
-	$(VENV)-lowest/bin/pytest -n auto tests/unit tests/cli tests/daemon tests/aws
+	$(VENV)-lowest/bin/pytest -n $(TESTERS) tests/unit tests/cli tests/daemon tests/aws
 
 slurm: setup ## Measure on a real Slurm: delay, 200 jobs for one dataset, kill -9 at 30 points (as root)
 	$(BIN)/python tests/slurm/measure.py

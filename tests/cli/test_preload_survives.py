@@ -99,10 +99,10 @@ def test_ten_thousand_files_with_every_kind_of_name(sim_fsx) -> None:  # noqa: A
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system of 64 KiB."""
+    """A folder on a file system of 16 KiB."""
     place = tmp_path / "small"
     place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], check=False)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)], check=False)
     if made.returncode:
         pytest.skip("mounting a small tmpfs needs root")
     yield place
@@ -110,9 +110,9 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_costs_the_report_and_nothing_else(sim_fsx, full_disk: Path) -> None:  # noqa: ANN001 - a fixture
-    fsx: SimulatedFsx = sim_fsx("--files", "600", "--size", "20KB", "--fail", "100%")
+    fsx: SimulatedFsx = sim_fsx("--files", "150", "--size", "20KB", "--fail", "100%")
     done = _preload(fsx, "--report", str(full_disk / "report.jsonl"), "--attempts", "1")
     assert done.returncode == 1, done.stderr
     assert b"No space left on device" in done.stderr
     assert list(full_disk.iterdir()) == []
-    assert b"600" in done.stdout
+    assert b"150" in done.stdout

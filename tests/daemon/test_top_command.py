@@ -53,7 +53,8 @@ async def busy(face: Face) -> None:
 
 
 def environ(face: Face) -> dict[str, str]:
-    return {**os.environ, "FSXWARM_DAEMON_SOCKET": face.path, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    size_aside = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+    return {**size_aside, "FSXWARM_DAEMON_SOCKET": face.path, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 
 
 async def run(face: Face, *arguments: str) -> subprocess.CompletedProcess[str]:
