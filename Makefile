@@ -32,7 +32,7 @@ test-lowest: ## The test suite with the oldest versions that pyproject.toml allo
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/pip install --quiet --upgrade 'pip>=25.1' uv
 	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable . --group test
-	$(VENV)-lowest/bin/pytest -n $(TESTERS) tests/unit tests/cli tests/daemon tests/aws
+	$(VENV)-lowest/bin/pytest -n $(TESTERS) tests/unit tests/cli tests/daemon tests/aws/test_cloud_adapter.py tests/aws/test_associations_command.py
 
 slurm: setup ## Measure on a real Slurm: delay, 200 jobs for one dataset, kill -9 at 30 points (as root)
 	$(BIN)/python tests/slurm/measure.py
