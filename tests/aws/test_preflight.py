@@ -14,12 +14,12 @@ from aws.paper_cloud import PaperCloud
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.objects import Budget, Objects, before
-from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
+from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.association import Association, as_prefix
 from fsxwarm.model.entry import Entry, Resident
 from fsxwarm.model.outcome import Reason
-from fsxwarm.model.s3 import Stored, Thaw, parse_restore
+from fsxwarm.model.s3 import CheckS3, Stored, Thaw, parse_restore
 from fsxwarm.ports.cloud import CloudError, Fault, Listed
 from fsxwarm.ports.tree import Batch
 

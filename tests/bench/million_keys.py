@@ -26,8 +26,9 @@ from bench.tables import table
 from fsxwarm.aws.calls import Calls
 from fsxwarm.aws.cloud import AwsCloud
 from fsxwarm.engine.atlas import Atlas, Mounted
-from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
+from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.model.entry import Entry
+from fsxwarm.model.s3 import CheckS3
 from fsxwarm.ports.cloud import Listed
 from fsxwarm.ports.tree import Batch
 

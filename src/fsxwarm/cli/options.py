@@ -13,12 +13,11 @@ from fsxwarm.config import Backend
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
-from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
 from fsxwarm.model.patterns import compile_globs
-from fsxwarm.model.s3 import is_uri
+from fsxwarm.model.s3 import CheckS3, is_uri
 from fsxwarm.model.shard import Shard
 from fsxwarm.ports.tree import Filters, Tree
 

@@ -31,8 +31,8 @@ from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, named_for, this_shard, with_shard
 from fsxwarm.cli.thaw import Days, Thaw, Tier, thaw_wish
 from fsxwarm.engine.order import Order
-from fsxwarm.engine.preflight import CheckS3
 from fsxwarm.errors import Exit, FsxwarmError, Kind
+from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.units import parse_amount, parse_duration, parse_rate, parse_share
 
 OrderOption = Annotated[

@@ -30,13 +30,14 @@ from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
 from fsxwarm.engine.explain import Explaining
 from fsxwarm.engine.linked import Roots
 from fsxwarm.engine.order import Order
-from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
+from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.engine.report import Report, check_report, files_to_retry
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.thaw import Rehearsal, ThawWish
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.outcome import Outcome
+from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.shard import WHOLE, Shard
 from fsxwarm.model.units import Amount, format_count, format_size
 from fsxwarm.store.rates import Rate

@@ -33,10 +33,11 @@ from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.make_room import MakeRoom, Room
-from fsxwarm.engine.preflight import CheckS3, Inspector
+from fsxwarm.engine.preflight import Inspector
 from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
+from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
 

@@ -11,10 +11,10 @@ from typing import Final
 from fsxwarm.engine.addresses import mapped
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.guard import ReleaseGuard
-from fsxwarm.engine.preflight import CheckS3, Inspector, Preflight
+from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.job import JobRequest
-from fsxwarm.model.s3 import is_uri
+from fsxwarm.model.s3 import CheckS3, is_uri
 from fsxwarm.ports.restore_log import RestoreLog
 
 _FRESH: Final = 300.0

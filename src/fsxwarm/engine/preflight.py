@@ -19,8 +19,6 @@ from fsxwarm.model.tally import Tally
 from fsxwarm.ports.cloud import CloudError, Fault
 from fsxwarm.ports.tree import Batch
 
-__all__ = ["CheckS3", "Checked", "Inspector", "Preflight", "wanted"]
-
 _GROUP: Final = 1000
 _BATCHES: Final = 500
 _AT_ONCE: Final = 8
