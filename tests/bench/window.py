@@ -19,13 +19,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 from statistics import mean, median
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench.virtual import Quiet
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import Action, Flags
-from fsxwarm.model.messages import Finish, Say
+from fsxwarm.model.messages import Finish
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.window import WindowPolicy
 from fsxwarm.sim import vloop
@@ -104,10 +108,11 @@ class CountingHsm(SimHsm):
         return await super().actions(paths, keys)
 
 
-class Watch:
+class Watch(Quiet):
     """Hears when files settle."""
 
     def __init__(self, clock: Callable[[], float], times: list[float]) -> None:
+        super().__init__()
         self._clock = clock
         self._times = times
         self.mine = 0
@@ -117,14 +122,8 @@ class Watch:
         self.mine += 1
         self._times.append(self._clock())
 
-    def said(self, say: Say) -> None:
-        pass
-
     def trouble(self, trouble: Trouble) -> None:
         raise AssertionError(trouble)
-
-    def ready(self) -> None:
-        pass
 
 
 def happen(accident: str, world: World, agents: int, now: float) -> None:

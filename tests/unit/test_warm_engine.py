@@ -299,3 +299,34 @@ def test_a_call_that_hangs_after_its_work_is_not_repeated() -> None:
         assert stage.world.counts["duplicates"] == 0
 
     play(go)
+
+
+def test_a_large_tree_is_restored_with_few_flags_read() -> None:
+    async def go() -> None:
+        stage = Stage()
+        stage.fill(6000)
+        warmer = stage.warmer()
+        assert await warmer.run() is Exit.DONE
+        assert stage.outcomes(warmer) == {Outcome.RESTORED: 6000}
+        assert stage.world.counts["state"] < 600
+
+    play(go)
+
+
+def test_files_that_only_their_flags_tell_apart_get_their_outcome_all_the_same() -> None:
+    async def go() -> None:
+        stage = Stage()
+        stage.fill(6000)
+        lost, dirty, new = (stage.names.file(stage.paths[number]).node for number in (5000, 5100, 5200))
+        lost.flags |= Flags.LOST
+        dirty.flags |= Flags.DIRTY
+        new.flags, new.unflushed = Flags(0), True
+        warmer = stage.warmer()
+        assert await warmer.run() is Exit.INCOMPLETE
+        ends = [stage.finished[stage.paths[number]] for number in (5000, 5100, 5200)]
+        assert [(end.outcome, end.reason) for end in ends] == [
+            (Outcome.BLOCKED, Reason.LOST), (Outcome.BLOCKED, Reason.DIRTY), (Outcome.RESIDENT, None)
+        ]  # fmt: skip
+        assert stage.outcomes(warmer)[Outcome.RESTORED] == 5997
+
+    play(go)

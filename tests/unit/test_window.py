@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fsxwarm.model.window import Window, WindowPolicy
@@ -35,6 +35,7 @@ POLICIES = st.builds(
 
 
 @given(POLICIES, EVENTS)
+@example(WindowPolicy(), [("submitted", 1), ("time", 1e-320), ("settled", 1, 0.0), ("tick", True)])
 def test_stays_within_its_bounds_whatever_happens(policy: WindowPolicy, events: list[tuple[object, ...]]) -> None:
     now, in_flight, paused = 0.0, 0, 0.0
     window = Window(policy, now)

@@ -65,17 +65,19 @@ class Asking:
                 return
             blind = lane.unseen.peek().unreadable
             taken = self._take(lane.unseen, min(batch, first or batch), blind=blind)
-            doubtful = taken if blind else [file for file in taken if not self._is_believed(lane, file)]
+            doubtful: list[File] = []
+            for file in taken:
+                if blind or self._is_doubtful(file):
+                    doubtful.append(file)
+                else:
+                    lane.cold.put(file)
             if doubtful:
                 self._book.look(Look.RELEASED if blind else Look.STATE, doubtful)
 
-    def _is_believed(self, lane: Lane, file: File) -> bool:
-        """Let a file wait for its turn at once when a look at its flags would hardly tell anything."""
-        book = self._book
-        if file.barred is not None or file.aged or not book.rounds.by_stat(file) or book.doubt.about(file.entry.size):
-            return False
-        lane.cold.put(file)
-        return True
+    def _is_doubtful(self, file: File) -> bool:
+        """Whether a look at a file's flags may tell something new."""
+        known = file.barred is None and not file.aged and self._book.rounds.by_stat(file)
+        return not known or self._book.doubt.about(file.entry.size)
 
     @staticmethod
     def _take(queue: Turns[File], most: int, *, blind: bool) -> list[File]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-_CLASS_BITS: Final = 4
+from fsxwarm.model.pace import class_of
+
 _SAMPLE: Final = 50
 """Of so many files that are believed, the flags of one are read."""
 
@@ -29,7 +30,7 @@ class Doubt:
 
     def about(self, size: int) -> bool:
         """Whether to read the flags of the next file of `size` bytes. Counts it as believed if not."""
-        name = self._class(size)
+        name = class_of(size)
         if self._calm[name] < self._convinced:
             return True
         self._believed[name] += 1
@@ -38,9 +39,5 @@ class Doubt:
     def read(self, size: int, *, surprise: bool) -> None:
         """Learn what a file of `size` bytes turned out to be: released and restorable, or a surprise."""
         self.first = None
-        name = self._class(size)
+        name = class_of(size)
         self._calm[name] = 0 if surprise else self._calm[name] + 1
-
-    @staticmethod
-    def _class(size: int) -> int:
-        return size.bit_length() // _CLASS_BITS

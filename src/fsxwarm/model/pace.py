@@ -17,6 +17,11 @@ _PROOFS: Final = 8
 """How much evidence it takes to change our mind about what a stat can prove."""
 
 
+def class_of(size: int) -> int:
+    """The class of a size in bytes: files of one class are expected to behave alike."""
+    return size.bit_length() // _CLASS_BITS
+
+
 class Expectation:
     """Restore times of one size class, in seconds."""
 
@@ -52,7 +57,7 @@ class Pace:
         self._classes: dict[int, Expectation] = {}
 
     def _of(self, size: int) -> Expectation:
-        name = size.bit_length() // _CLASS_BITS
+        name = class_of(size)
         known = self._classes.get(name)
         if known is None:
             nearest = min(self._classes, key=lambda other: abs(other - name), default=None)

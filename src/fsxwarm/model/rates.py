@@ -202,7 +202,7 @@ class Throughput:
     def settle(self, service_time: float, now: float) -> None:
         """Take what was counted since the last time into the rates."""
         passed = now - self._since
-        if passed <= 0 or not (self._known or self._new_files):
+        if passed < _INSTANT or not (self._known or self._new_files):
             return
         share = 1.0 if not self._known else 1 - math.exp(-passed / max(_SMOOTHED, 2 * service_time))
         self.files += share * (self._new_files / passed - self.files)

@@ -7,7 +7,8 @@ itself while nothing waits, and lets it fall when restore times rise without mor
 is the smaller the larger the window, so that two clients of one file system become equal.
 
 Now and then the window is drained until less is delivered, to relearn the service time, which a queue that always
-stands hides. Clients drain at the same moments, because each one's queue hides it from the other.
+stands hides. Clients drain at the same moments, because each one's queue hides it from the other. A drain that makes
+files look several times quicker is put to a trial, for they may only have had bandwidth to themselves.
 """
 
 from __future__ import annotations
