@@ -82,9 +82,9 @@ class LustreAccess:
 
     @property
     def abandoned(self) -> int:
-        """Helpers that could not be ended."""
+        """Helpers and children that could not be ended."""
         trees = sum(tree.abandoned for tree in self._trees.values())
-        return trees + sum(hsm.abandoned for hsm in self._hsms.values())
+        return trees + sum(hsm.abandoned for hsm in self._hsms.values()) + self._lfs.abandoned
 
     async def close(self) -> None:
         """End what was started for users."""

@@ -43,7 +43,7 @@ class ChosenHsm:
     @property
     def abandoned(self) -> int:
         """How many calls hang in the kernel right now, abandoned."""
-        return self._native.abandoned  # it counts those of lfs, which it uses too
+        return self._native.abandoned + self._lfs.abandoned
 
     async def close(self) -> None:
         """End what still runs."""

@@ -78,8 +78,8 @@ class NativeHsm:
 
     @property
     def abandoned(self) -> int:
-        """How many calls hang in the kernel right now, abandoned."""
-        return self._looking.abandoned + self._asking.abandoned + len(self._hanging) + self._lfs.abandoned
+        """How many calls hang in the kernel right now, abandoned; those of `lfs` are counted by whoever made it."""
+        return self._looking.abandoned + self._asking.abandoned + len(self._hanging)
 
     async def close(self) -> None:
         """End the helpers; what hangs in the kernel is left to it. `lfs` is closed by whoever made it."""
