@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fsxwarm.client import wire
+from fsxwarm.engine.addresses import is_address
 from fsxwarm.engine.counting import CountRequest
 from fsxwarm.model.job import DEFAULT_PRIORITY, TOP_PRIORITY, Identity, JobOptions, JobRequest, Kind
 from fsxwarm.model.lease import MOST_SECONDS, LeaseRequest
 from fsxwarm.model.order import Order
 from fsxwarm.model.patterns import compile_globs
-from fsxwarm.model.s3 import CheckS3, is_uri
+from fsxwarm.model.s3 import CheckS3
 
 _LONGEST_PATH: Final = 4096
 """Of characters: PATH_MAX is as many bytes."""
@@ -42,7 +42,7 @@ def _path(named: str | Exact) -> str | Exact:
 
 def _place(named: str | Exact) -> str | Exact:
     path = _bytes(named)
-    if not (path.startswith(b"/") or is_uri(os.fsdecode(path))):
+    if not (path.startswith(b"/") or is_address(path)):
         raise ValueError("must be an absolute path or an S3 address")
     if b"\0" in path:
         raise ValueError("no path has a NUL in it")

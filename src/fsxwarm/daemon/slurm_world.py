@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from fsxwarm.daemon.access import Circle
 from fsxwarm.daemon.api import Resolve, usable
 from fsxwarm.daemon.people import served
-from fsxwarm.engine.addresses import Addresses, mapped
+from fsxwarm.engine.addresses import Addresses, is_address, mapped
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre.reading import read_as
 from fsxwarm.model.job import Identity
-from fsxwarm.model.s3 import is_uri
 from fsxwarm.ports.tree import Place
 
 
@@ -43,7 +42,7 @@ class SlurmWorld:
         lines = (await read_as(identity, path, self.environ)).split(b"\n")
         entries = [entry for line in lines if (entry := line.removesuffix(b"\r"))]
         for entry in entries:
-            if b"\0" in entry or not (entry.startswith(b"/") or is_uri(os.fsdecode(entry[:5]))):
+            if b"\0" in entry or not (entry.startswith(b"/") or is_address(entry)):
                 what = entry[:200].decode("utf-8", "backslashreplace")
                 raise FsxwarmError(Kind.USAGE, f"the list {os.fsdecode(path)}: {what!r} is no absolute path", hint="")
         return entries

@@ -20,12 +20,27 @@ class Addresses(Protocol):
         ...
 
 
+def is_address(path: bytes) -> bool:
+    """Tell an S3 address from a path."""
+    return is_uri(os.fsdecode(path[:5]))
+
+
 async def mapped(paths: Sequence[bytes], addresses: Addresses) -> list[bytes]:
     """Put paths in the place of S3 addresses. FsxwarmError as `Addresses.paths`, or USAGE for what is none."""
     found: list[bytes] = []
     for path in paths:
-        found += await addresses.paths(_read(path)) if _is_address(path) else [path]
+        found += await addresses.paths(_read(path)) if is_address(path) else [path]
     return found
+
+
+async def mapped_one(path: bytes, addresses: Addresses) -> list[bytes] | None:
+    """The same for one path; None for an address that is linked nowhere."""
+    try:
+        return await mapped([path], addresses)
+    except FsxwarmError as error:
+        if error.kind is not Kind.NO_SUCH_PATH:
+            raise
+        return None
 
 
 async def mapped_list(
@@ -35,17 +50,12 @@ async def mapped_list(
     async for chunk in listed:
         found: list[bytes] = []
         for entry in chunk:
-            try:
-                found += await mapped([entry], addresses)
-            except FsxwarmError as error:
-                if error.kind is not Kind.NO_SUCH_PATH:
-                    raise
+            paths = await mapped_one(entry, addresses)
+            if paths is None:
                 unlinked(entry)
+            else:
+                found += paths
         yield found
-
-
-def _is_address(path: bytes) -> bool:
-    return is_uri(os.fsdecode(path[:5]))
 
 
 def _read(path: bytes) -> Uri:

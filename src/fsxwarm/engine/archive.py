@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from fsxwarm.engine.addresses import mapped
+from fsxwarm.engine.addresses import is_address, mapped, mapped_one
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.preflight import Inspector, Preflight
-from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.job import JobRequest
-from fsxwarm.model.s3 import CheckS3, is_uri
+from fsxwarm.model.s3 import CheckS3
 from fsxwarm.ports.restore_log import RestoreLog
 
 _FRESH: Final = 300.0
@@ -69,19 +67,12 @@ class Archive:
         """
         if not any(map(is_address, (*request.paths, *request.files))):
             return request
-        paths = tuple(await mapped(request.paths, self.atlas))
-        return replace(request, paths=paths, files=await self._listed(request.files))
-
-    async def _listed(self, files: Iterable[bytes]) -> tuple[bytes, ...]:
-        found: list[bytes] = []
-        for path in files:
-            try:
-                found += await mapped([path], self.atlas) if is_address(path) else [path]
-            except FsxwarmError as error:
-                if error.kind is not Kind.NO_SUCH_PATH:
-                    raise
-                found.append(path)
-        return tuple(found)
+        atlas = self.atlas
+        paths = tuple(await mapped(request.paths, atlas))
+        files: list[bytes] = []
+        for path in request.files:
+            files += await mapped_one(path, atlas) or [path]
+        return replace(request, paths=paths, files=tuple(files))
 
     async def linked(self) -> list[bytes]:
         """The folders of the associations of all FSx mounts; those that AWS does not tell of are left out."""
@@ -98,8 +89,3 @@ class Archive:
         if why not in self._said:
             self._said[why] = now
             self._say(why)
-
-
-def is_address(path: bytes) -> bool:
-    """Tell an S3 address from a path."""
-    return is_uri(os.fsdecode(path[:5]))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, Protocol
 
-from fsxwarm.engine.archive import is_address
+from fsxwarm.engine.addresses import is_address
 from fsxwarm.engine.journal import Journal
 from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import KeepWarm

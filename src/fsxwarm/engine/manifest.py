@@ -11,8 +11,8 @@ from typing import Final
 
 import aiofiles
 
+from fsxwarm.engine.addresses import is_address
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.model.s3 import is_uri
 
 CHUNK: Final = 1000
 """Entries handed on at a time."""
@@ -46,7 +46,7 @@ async def read_manifest(source: bytes, *, folder: bytes, nul: bool) -> AsyncIter
 
 
 def _absolute(folder: bytes, entry: bytes) -> bytes:
-    if is_uri(os.fsdecode(entry[:5])):
+    if is_address(entry):
         return entry
     while entry.startswith(b"./"):
         entry = entry[2:].lstrip(b"/")
