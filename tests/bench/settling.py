@@ -6,8 +6,10 @@ import asyncio
 
 from bench.tables import table
 from bench.virtual import Quiet
+from dst.ledger import key_of
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
+from fsxwarm.model.entry import Key
 from fsxwarm.model.messages import Finish
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.window import WindowPolicy
@@ -31,10 +33,11 @@ class Knowing(Quiet):
     """Notes when each file is known to be resident."""
 
     def __init__(self) -> None:
-        self.known: dict[int, float] = {}
+        super().__init__()
+        self.known: dict[Key, float] = {}
 
     def settled(self, finish: Finish) -> None:
-        self.known[finish.entry.key.ino] = asyncio.get_running_loop().time()
+        self.known[finish.entry.key] = asyncio.get_running_loop().time()
 
 
 def measure() -> tuple[list[float], float]:
@@ -44,11 +47,11 @@ def measure() -> tuple[list[float], float]:
         world = World(WorldSpec(mdts=1, agents=IN_FLIGHT, latency=10.0, bandwidth=1e11, ost_size=10**17))
         clockwork, names, knowing = Clockwork(world), VirtualNamespace(world), Knowing()
         make(names, Dataset(FILES, lognormal))
-        ended: dict[int, float] = {}
+        ended: dict[Key, float] = {}
 
         def on_data(node: Node, resident: bool) -> None:  # noqa: FBT001 - the world's callback
             if resident:
-                ended[(node.fid.seq << 24) + node.fid.oid] = world.now
+                ended[key_of(node)] = world.now
 
         world.on_data = on_data
         tree = SimTree(clockwork, names)
@@ -66,7 +69,7 @@ def measure() -> tuple[list[float], float]:
         await warmer.run()
         onlooker.cancel()
         clockwork.stop()
-        late = sorted(knowing.known[ino] - ended[ino] for ino in knowing.known if ino in ended)
+        late = sorted(known - ended[key] for key, known in knowing.known.items() if key in ended)
         return late, sorted(flying)[len(flying) // 2]
 
     return run(go())
