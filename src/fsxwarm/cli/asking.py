@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import chain
@@ -12,17 +11,15 @@ from pathlib import Path
 from fsxwarm import __version__
 from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_view import job_document, show_job
-from fsxwarm.cli.options import absolute, read
+from fsxwarm.cli.options import absolute, named
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
-from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.report import Report, files_to_retry
-from fsxwarm.errors import Exit, FsxwarmError, Kind
-from fsxwarm.model.braces import expand_braces
+from fsxwarm.errors import Exit, FsxwarmError
 from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.messages import Finish
@@ -38,21 +35,12 @@ def files_wished(
     retry_failed: Path | None = None,
 ) -> wire.JobWish:
     """The files that a command line names, as a wish without a kind yet: lists are read here, as this user."""
-    if not paths and files_from is None and retry_failed is None:
-        raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
-    if braces:
-        paths = [name for path in paths for name in read(expand_braces, path, "--braces")]
-    listed: list[bytes] = []
-    if files_from is not None:
-        listed = asyncio.run(
-            _all(read_manifest(os.fsencode(files_from), folder=absolute(".").removesuffix(b"/."), nul=nul))
-        )
-    elif retry_failed is not None:
-        listed = asyncio.run(_all(files_to_retry(retry_failed)))
+    failed = None if retry_failed is None else files_to_retry(retry_failed)
+    names, listed = named(paths, files_from=files_from, nul=nul, listed=failed, braces=braces)
     return {
         "kind": "preload",
-        "paths": [wire.wish(absolute(path)) for path in paths],
-        "files": [wire.wish(path) for path in listed],
+        "paths": [wire.wish(absolute(name)) for name in names],
+        "files": [] if listed is None else [wire.wish(path) for path in asyncio.run(_all(listed))],
     }
 
 
@@ -128,7 +116,7 @@ async def _report(client: Client, job: wire.Job, code: Exit, target: Path, argum
     header: Mapping[str, object] = {"version": __version__, "started": job["created"], "arguments": list(arguments)}
     report = await Report.begin(target, header)
     for failure in client.failures(job["id"]):
-        path = wire.exact(wire.name_of(failure))
+        path = wire.exact(failure)
         if failure["outcome"] in set(Outcome):
             report.settled(_finish(failure, path))
         else:

@@ -46,14 +46,12 @@ def _status(answer: wire.Counted, depth: int | None) -> Status:
         skipped=answer["skipped"], depth=depth,
     )  # fmt: skip
     found.troubles.count = answer["troubles"]
-    found.troubles.first += [
-        Trouble(wire.exact(wire.name_of(one)), one["errno"], one["text"]) for one in answer["first_troubles"]
-    ]
+    found.troubles.first += [Trouble(wire.exact(one), one["errno"], one["text"]) for one in answer["first_troubles"]]
     if "flags" in answer:
         flags = answer["flags"]
         found.flags = FlagTallies(**{one.name: _tally(flags[one.name]) for one in fields(FlagTallies)})  # type: ignore[literal-required]  # the names are the same
     for folder in answer.get("folders", ()):
-        found.folders[wire.exact(wire.name_of(folder))] = _coverage(folder)
+        found.folders[wire.exact(folder)] = _coverage(folder)
     return found
 
 
@@ -66,4 +64,4 @@ def _tally(count: wire.Count) -> Tally:
 
 
 def _unusable(some: wire.Unusable) -> Unusable:
-    return Unusable(some["count"], [wire.exact(wire.name_of(one)) for one in some["first"]])
+    return Unusable(some["count"], [wire.exact(one) for one in some["first"]])

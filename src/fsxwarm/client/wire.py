@@ -372,11 +372,6 @@ def name(path: bytes) -> Name:
         return {"path": path.decode("utf-8", "backslashreplace"), "path_b64": exact}
 
 
-def name_of(some: Name | Failure | Stock | Lease | Coverage | Folder | Trouble) -> Name:
-    """The name in an answer that is more than a name."""
-    return {"path": some["path"], "path_b64": some["path_b64"]} if "path_b64" in some else {"path": some["path"]}
-
-
 def wish(path: bytes) -> str | Exact:
     """Write a file's name for a request."""
     try:

@@ -172,7 +172,7 @@ def _job(job: wire.Job, limit: str) -> Markup:
 
 
 def _folder(name: wire.Name | wire.Stock) -> Markup:
-    path = wire.exact(wire.name_of(name))
+    path = wire.exact(name)
     return tag("a", "folders", tag("span", " of ", name["path"], class_="unseen"), href=folders_address(path))
 
 
