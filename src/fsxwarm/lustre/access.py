@@ -20,6 +20,8 @@ from fsxwarm.model.job import Identity
 from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.tree import Tree
 
+_HELPERS: Final = 1
+"""Processes that look at files for a user."""
 _IDLE: Final = 60.0
 """Seconds after its last use that a user's helpers are kept for."""
 _MOST_USERS: Final = 256
@@ -31,32 +33,20 @@ _LET_THROUGH: Final = ("PATH", "LANG", "TZ", "FSXWARM_SYSTEM_CALLS")
 class LustreAccess:
     """See `fsxwarm.ports.access.Access`. `tree` and `hsm` are our own, used for our own user; they stay the caller's.
 
-    Unless we are root nobody else's rights can be taken on, and PermissionError says so. `idle` is in seconds: how long
-    a user's helpers are kept after their last use. Helpers take a user's rights on themselves, and then cannot be
-    traced or read by that user.
+    Unless we are root nobody else's rights can be taken on, and PermissionError says so. Helpers take a user's rights
+    on themselves, and then cannot be traced or read by that user.
 
     What a user's walk has found is asked for by root later, by a name that this user may have given to another file
     by then. Native calls notice that, `lfs` cannot: with `lfs` other users' ports raise FsxwarmError NOT_LUSTRE.
     """
 
-    def __init__(
-        self,
-        tree: Tree,
-        hsm: ChosenHsm,
-        settings: Settings,
-        environ: Mapping[str, str],
-        *,
-        helpers: int = 1,
-        idle: float = _IDLE,
-    ) -> None:
+    def __init__(self, tree: Tree, hsm: ChosenHsm, settings: Settings, environ: Mapping[str, str]) -> None:
         self._own = os.geteuid()
         self._tree = tree
         self._hsm = hsm
         self._settings = settings
         self._environ = {name: environ[name] for name in _LET_THROUGH if name in environ}
         self._lfs = LfsHsm(Children(settings.lfs, environ, deadline=settings.call_deadline))
-        self._helpers = helpers
-        self._idle = idle
         self._trees: dict[Identity, OnDemandTree] = {}
         self._hsms: dict[Identity, OnDemandHsm] = {}
 
@@ -67,7 +57,7 @@ class LustreAccess:
         rights = self._rights(identity)
         if identity not in self._trees:
             self._forget_idle()
-            self._trees[identity] = OnDemandTree(lambda: self._start_tree(rights), self._idle, self._allow)
+            self._trees[identity] = OnDemandTree(lambda: self._start_tree(rights), _IDLE, self._allow)
         return self._trees[identity]
 
     def hsm(self, identity: Identity) -> Hsm:
@@ -77,7 +67,7 @@ class LustreAccess:
         rights = self._rights(identity)
         if identity not in self._hsms:
             self._forget_idle()
-            self._hsms[identity] = OnDemandHsm(lambda: self._start_hsm(rights), self._idle, self._allow)
+            self._hsms[identity] = OnDemandHsm(lambda: self._start_hsm(rights), _IDLE, self._allow)
         return self._hsms[identity]
 
     @property
@@ -104,16 +94,15 @@ class LustreAccess:
     def _rights(self, identity: Identity) -> Rights:
         if self._own != 0:
             raise PermissionError(f"only root can act for another user (uid {identity.uid})")
-        gid, *groups = identity.gids
-        return Rights(identity.uid, gid, tuple(groups))
+        return Rights.of(identity)
 
     def _start_tree(self, rights: Rights) -> HelperTree:
         deadline = self._settings.call_deadline
-        return HelperTree(self._settings.mounts, helpers=self._helpers, deadline=deadline, rights=rights)
+        return HelperTree(self._settings.mounts, helpers=_HELPERS, deadline=deadline, rights=rights)
 
     def _start_hsm(self, rights: Rights) -> NativeHsm:
         return NativeHsm(
-            self._lfs, self._settings.mounts, helpers=self._helpers, deadline=self._settings.call_deadline,
+            self._lfs, self._settings.mounts, helpers=_HELPERS, deadline=self._settings.call_deadline,
             environ=self._environ, rights=rights,
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre import helper
 from fsxwarm.lustre.jobs import Job, Reading, Work
 from fsxwarm.lustre.worker import Worker, now
+from fsxwarm.model.job import Identity
 
 J = TypeVar("J", bound=Job)
 
@@ -34,6 +35,12 @@ class Rights(NamedTuple):
     uid: int
     gid: int
     groups: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, identity: Identity) -> Rights:
+        """Those of a user."""
+        gid, *groups = identity.gids
+        return cls(identity.uid, gid, tuple(groups))
 
 
 class Pool:

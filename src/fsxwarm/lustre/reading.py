@@ -20,8 +20,7 @@ async def read_as(identity: Identity, path: bytes, environ: Mapping[str, str]) -
     FsxwarmError NO_SUCH_PATH, TOO_LARGE, HUNG.
     """
     name = os.fsdecode(path)
-    gid, *groups = identity.gids
-    rights = Rights(identity.uid, gid, tuple(groups)) if os.geteuid() == 0 else None
+    rights = Rights.of(identity) if os.geteuid() == 0 else None
     children = Children("cat", {"PATH": environ.get("PATH", os.defpath)}, deadline=_DEADLINE, rights=rights)
     try:
         output = await children.run("--", [path])
