@@ -30,9 +30,9 @@ class _Wanted:
         self.name = matcher(filters.include, filters.exclude)
         self._shard = filters.shard
 
-    def owns(self, inode: Inode | None) -> bool:
+    def owns(self, inode: Inode) -> bool:
         """Whether it is this shard's; a folder is everybody's."""
-        return self._shard is None or isinstance(inode, Folder) or inode is None or self._shard.owns(inode.ino)
+        return self._shard is None or isinstance(inode, Folder) or self._shard.owns(inode.ino)
 
 
 class SimTree:
