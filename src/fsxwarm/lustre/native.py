@@ -51,6 +51,8 @@ class NativeHsm:
     `mounts` is the mount table's file; `deadline` in seconds, per call; `environ` is the helpers' (None: ours), and
     `rights` whose rights they have (None: our own; others only as root). With `max_hanging` looks or requests that
     hang, calls raise FsxwarmError HUNG.
+
+    Requests are always held to their `keys`, looks from Linux 5.14 on: before, a look takes a name for what it means.
     """
 
     def __init__(

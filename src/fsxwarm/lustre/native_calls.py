@@ -122,7 +122,10 @@ class Native:
         return _each(mark, names, lambda name: self._looked(name, progress))
 
     def _looked(self, name: Named, look: Callable[[int], T]) -> T:
-        """Look at the very file that is meant: it is told by its descriptor, whatever its name means meanwhile."""
+        """Look at the very file that is meant: it is told by its descriptor, whatever its name means meanwhile.
+
+        Where a descriptor does not tell (see `_inode`), the look is let through: it changes nothing.
+        """
         path, key = name
 
         def same(fd: int) -> T:
