@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.folders import parent
 from fsxwarm.engine.warm import Listener
-from fsxwarm.model.association import link_of, may_be_fsx
+from fsxwarm.model.association import is_linked, may_be_fsx
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.messages import Finish, Say
 from fsxwarm.model.outcome import Outcome
@@ -33,9 +33,7 @@ async def _is_unlinked(atlas: Atlas, path: bytes) -> bool:
     chart = await atlas.chart(mount)
     if chart.failure is not None:
         raise chart.failure
-    below = path.rstrip(b"/") + b"/"
-    inside = link_of(path, chart.links) is not None or any((link.base + b"/").startswith(below) for link in chart.links)
-    return chart.system is not None and not inside
+    return chart.system is not None and not is_linked(path, chart.links)
 
 
 class Roots:

@@ -72,7 +72,7 @@ class Merged:
             latest[one.shard.index] = one
         self.reports = [latest[index] for index in sorted(latest)]
         self.superseded = [one.source for one in reports if latest[one.shard.index] is not one]
-        """Reports that an later one of the same shard takes the place of."""
+        """Reports that a later one of the same shard takes the place of."""
 
     @property
     def finished(self) -> list[ShardReport]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from fsxwarm.engine.atlas import Atlas, Chart, cannot_ask
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.model.association import link_of, parse_source
+from fsxwarm.model.association import is_linked, parse_source
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.release_task import Unreleased, in_tasks, inner_path, outermost, read_report, report_of
 from fsxwarm.model.s3 import Uri, parse_uri
@@ -165,7 +165,7 @@ async def _place(atlas: Atlas, tree: Tree, path: bytes, report: str) -> tuple[st
     if chart is None:
         raise FsxwarmError(Kind.NOT_LUSTRE, f"{name} is not on FSx for Lustre")
     system = _able(chart, name)
-    if not any(_near(place.path, link.base) for link in chart.links) and link_of(place.path, chart.links) is None:
+    if not is_linked(place.path, chart.links):
         raise FsxwarmError(
             Kind.USAGE,
             f"{name} is in no association: FSx has no copy in S3 of what is there",
@@ -178,10 +178,6 @@ async def _place(atlas: Atlas, tree: Tree, path: bytes, report: str) -> tuple[st
         return system, inner_path(place.path, chart.mount.path, "" if source is None else source.below)
     except ValueError as error:
         raise FsxwarmError(Kind.USAGE, f"{name} cannot be named to FSx: {error}", hint=_FINER) from None
-
-
-def _near(path: bytes, base: bytes) -> bool:
-    return base == path or base.startswith(path.rstrip(b"/") + b"/")
 
 
 def _able(chart: Chart, name: str) -> str:

@@ -49,9 +49,9 @@ def may_be_fsx(source: str) -> bool:
 class FileSystem:
     """What FSx says of a file system. Capacity in bytes, `throughput` in MB/s per TiB (0: unknown or none).
 
-    `log_group` is the CloudWatch log group that it writes to, empty if it writes to none, and `log_level` what of
-    (WARN_ONLY, ERROR_ONLY, WARN_ERROR); `import_path` its legacy
-    link to S3 (SCRATCH_1, 2.10 and early PERSISTENT_1), empty if it has none; `metadata` its metadata mode and IOPS.
+    `log_group` is the CloudWatch log group that it writes to, empty if it writes to none, and `log_level` what it
+    writes (WARN_ONLY, ERROR_ONLY, WARN_ERROR); `import_path` its legacy link to S3 (SCRATCH_1, 2.10 and early
+    PERSISTENT_1), empty if it has none; `metadata` its metadata mode and IOPS.
     """
 
     id: str
@@ -165,6 +165,12 @@ def link_of(path: bytes, links: Sequence[Link]) -> Link | None:
     """The link that a path lies in; the deepest, although FSx lets none overlap."""
     inside = [link for link in links if path == link.base or path.startswith(link.base + b"/")]
     return max(inside, key=lambda link: len(link.base), default=None)
+
+
+def is_linked(path: bytes, links: Sequence[Link]) -> bool:
+    """Whether a path lies in a link, or any link below it."""
+    below = path.rstrip(b"/") + b"/"
+    return link_of(path, links) is not None or any(link.base.startswith(below) for link in links)
 
 
 class Shown(NamedTuple):
