@@ -7,7 +7,7 @@ import subprocess
 
 from daemon.conftest import Face
 from daemon.talk import ask
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.overview import Overview, Room, Sample, Slow, Stock
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -46,8 +46,8 @@ async def test_every_wish_reaches_the_core(face: Face) -> None:
 
 async def test_names_that_are_no_utf8_come_back_exactly(face: Face) -> None:
     path = b"/fsx/\xff\n"
-    answer = await ask(face.path, "POST", "/v1/jobs", {"kind": "preload", "paths": [wire.wish(path)]})
-    assert [wire.exact(name) for name in answer.json["paths"]] == [path]
+    answer = await ask(face.path, "POST", "/v1/jobs", {"kind": "preload", "paths": [naming.wish(path)]})
+    assert [naming.exact(name) for name in answer.json["paths"]] == [path]
     await ask(face.path, "GET", "/v1/coverage?path=/fsx/%FF%0A")
     assert face.core.asked[-1][0] == path
 
@@ -158,10 +158,10 @@ async def test_the_client_has_it_all(face: Face) -> None:
 async def test_the_client_counts(face: Face) -> None:
     def use() -> wire.Counted:
         with Client(face.path) as client:
-            return client.count({"paths": ["/fsx"], "files": [wire.wish(b"/fsx/\xfe")], "depth": 1, "flags": True})
+            return client.count({"paths": ["/fsx"], "files": [naming.wish(b"/fsx/\xfe")], "depth": 1, "flags": True})
 
     counted = await asyncio.to_thread(use)
-    assert [wire.exact(folder) for folder in counted["folders"]] == [b"/fsx/\xff"]
+    assert [naming.exact(folder) for folder in counted["folders"]] == [b"/fsx/\xff"]
     assert counted["folders"][0]["coverage"] == 0.25
     assert counted["flags"]["dirty"] == {"files": 0, "bytes": 0}
     assert counted["missing"]["count"] == 1

@@ -16,7 +16,7 @@ from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.report import Report, files_to_retry
 from fsxwarm.errors import Exit, FsxwarmError
@@ -39,8 +39,8 @@ def files_wished(
     names, listed = named(paths, files_from=files_from, nul=nul, listed=failed, braces=braces)
     return {
         "kind": "preload",
-        "paths": [wire.wish(absolute(name)) for name in names],
-        "files": [] if listed is None else [wire.wish(path) for path in asyncio.run(_all(listed))],
+        "paths": [naming.wish(absolute(name)) for name in names],
+        "files": [] if listed is None else [naming.wish(path) for path in asyncio.run(_all(listed))],
     }
 
 
@@ -116,7 +116,7 @@ async def _report(client: Client, job: wire.Job, code: Exit, target: Path, argum
     header: Mapping[str, object] = {"version": __version__, "started": job["created"], "arguments": list(arguments)}
     report = await Report.begin(target, header)
     for failure in client.failures(job["id"]):
-        path = wire.exact(failure)
+        path = naming.exact(failure)
         if failure["outcome"] in set(Outcome):
             report.settled(_finish(failure, path))
         else:

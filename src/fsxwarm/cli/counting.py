@@ -8,7 +8,7 @@ from typing import cast
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.schema import error_document
 from fsxwarm.cli.status_view import show, status_document
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.selection import Selection, Unusable
 from fsxwarm.engine.status import FlagTallies, Status
@@ -46,12 +46,12 @@ def _status(answer: wire.Counted, depth: int | None) -> Status:
         skipped=answer["skipped"], depth=depth,
     )  # fmt: skip
     found.troubles.count = answer["troubles"]
-    found.troubles.first += [Trouble(wire.exact(one), one["errno"], one["text"]) for one in answer["first_troubles"]]
+    found.troubles.first += [Trouble(naming.exact(one), one["errno"], one["text"]) for one in answer["first_troubles"]]
     if "flags" in answer:
         flags = answer["flags"]
         found.flags = FlagTallies(**{one.name: _tally(flags[one.name]) for one in fields(FlagTallies)})  # type: ignore[literal-required]  # the names are the same
     for folder in answer.get("folders", ()):
-        found.folders[wire.exact(folder)] = _coverage(folder)
+        found.folders[naming.exact(folder)] = _coverage(folder)
     return found
 
 
@@ -64,4 +64,4 @@ def _tally(count: wire.Count) -> Tally:
 
 
 def _unusable(some: wire.Unusable) -> Unusable:
-    return Unusable(some["count"], [wire.exact(one) for one in some["first"]])
+    return Unusable(some["count"], [naming.exact(one) for one in some["first"]])

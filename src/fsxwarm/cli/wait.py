@@ -24,7 +24,7 @@ from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import Leftovers, Tally, error_document, issues, tally, unusable
 from fsxwarm.cli.tables import percent, show_leftovers
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.selection import Selection
@@ -246,7 +246,7 @@ def _job_for(
             continue
         if (set(job["include"]), set(job["exclude"])) != (set(include), set(exclude)):
             continue
-        if {wire.exact(path).rstrip(b"/") for path in job["paths"]} != wanted:
+        if {naming.exact(path).rstrip(b"/") for path in job["paths"]} != wanted:
             continue
         if share == 1 or (job["options"].get("ready") or 0.0) >= share:
             return job

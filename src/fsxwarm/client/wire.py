@@ -1,17 +1,16 @@
 """What goes over the daemon's socket, as JSON objects.
 
 Names are stable: fields may be added, none is renamed or removed within a version of the API. Sizes are bytes, times
-seconds since the epoch, durations seconds. A file's name is an object with `path`, and `path_b64` (base64 of the exact
-bytes) when it is not UTF-8; in requests it may be the bare text, or `path_b64` alone.
+seconds since the epoch, durations seconds. How files are named is in `naming`.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict  # typing's own tells too little of itself before Python 3.12
+
+from fsxwarm.client.naming import Exact, Name
 
 VERSION = "v1"
 SOCKET = "/run/fsxwarm/fsxwarm.sock"
@@ -20,19 +19,6 @@ COUNTS = (
     "left_in_flight",
 )  # fmt: skip
 """Those of `Counters` that count files and bytes."""
-
-
-class Name(TypedDict):
-    """A file's name in an answer."""
-
-    path: str
-    path_b64: NotRequired[str]
-
-
-class Exact(TypedDict):
-    """A file's name in a request, byte by byte."""
-
-    path_b64: str
 
 
 class Count(TypedDict):
@@ -317,6 +303,26 @@ class Health(TypedDict):
     inventory: NotRequired[list[dict[str, object]]]
 
 
+class Overview(TypedDict):
+    """The whole at a glance: the caller's jobs (those that have not ended first), everybody's window and space."""
+
+    at: float
+    limit: str
+    health: Health
+    jobs: list[Job]
+    slowest: list[Slow]
+    rooms: list[Room]
+    stocks: list[Stock]
+    past: list[Sample]
+
+
+class PageAddress(TypedDict):
+    """Where a browser finds the page: once, and until `expires`."""
+
+    address: str
+    expires: float
+
+
 class Event(TypedDict):
     """One line of `GET /v1/events`. Files in `data` are named for administrators and the owner of `job` only."""
 
@@ -361,52 +367,3 @@ class Failed(TypedDict):
     """Every answer that is no result."""
 
     error: Error
-
-
-def name(path: bytes) -> Name:
-    """Write a file's name for an answer."""
-    try:
-        return {"path": path.decode("utf-8")}
-    except UnicodeDecodeError:
-        exact = base64.b64encode(path).decode("ascii")
-        return {"path": path.decode("utf-8", "backslashreplace"), "path_b64": exact}
-
-
-def wish(path: bytes) -> str | Exact:
-    """Write a file's name for a request."""
-    try:
-        return path.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"path_b64": base64.b64encode(path).decode("ascii")}
-
-
-def exact(named: str | Exact | Name) -> bytes:
-    """Read a file's name, of whatever form; ValueError if it is none."""
-    if isinstance(named, str):
-        return named.encode("utf-8")
-    if "path_b64" not in named:
-        return named["path"].encode("utf-8")
-    try:
-        return base64.b64decode(named["path_b64"], validate=True)
-    except binascii.Error:
-        raise ValueError("path_b64 is no base64") from None
-
-
-class Overview(TypedDict):
-    """The whole at a glance: the caller's jobs (those that have not ended first), everybody's window and space."""
-
-    at: float
-    limit: str
-    health: Health
-    jobs: list[Job]
-    slowest: list[Slow]
-    rooms: list[Room]
-    stocks: list[Stock]
-    past: list[Sample]
-
-
-class PageAddress(TypedDict):
-    """Where a browser finds the page: once, and until `expires`."""
-
-    address: str
-    expires: float

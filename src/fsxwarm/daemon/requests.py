@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fsxwarm.client import wire
+from fsxwarm.client import naming
 from fsxwarm.engine.addresses import is_address
 from fsxwarm.engine.counting import CountRequest
 from fsxwarm.model.job import DEFAULT_PRIORITY, TOP_PRIORITY, Identity, JobOptions, JobRequest, Kind
@@ -62,7 +62,7 @@ class Exact(_Body):
     @property
     def exact(self) -> bytes:
         """The path."""
-        return wire.exact({"path_b64": self.path_b64})
+        return naming.exact({"path_b64": self.path_b64})
 
 
 _Text = Annotated[str, Field(max_length=_LONGEST_PATH, json_schema_extra={"pattern": "^/[^\u0000]*$"})]
@@ -75,7 +75,7 @@ _Priority = Annotated[int, Field(ge=0, le=TOP_PRIORITY)]
 
 
 def _bytes(named: str | Exact) -> bytes:
-    return named.exact if isinstance(named, Exact) else wire.exact(named)
+    return named.exact if isinstance(named, Exact) else naming.exact(named)
 
 
 class WishOptions(_Body):
@@ -223,7 +223,7 @@ def _query_path(text: object) -> object:
         try:
             text.encode()
         except UnicodeEncodeError:
-            return wire.wish(text.encode("utf-8", "surrogateescape"))
+            return naming.wish(text.encode("utf-8", "surrogateescape"))
     return text
 
 

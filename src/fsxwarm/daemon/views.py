@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from typing import Any, Final, cast
 
 from fsxwarm import __version__
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
 from fsxwarm.engine.counting import Counted
 from fsxwarm.engine.overview import Overview
 from fsxwarm.engine.plan import Health
@@ -32,7 +32,7 @@ def job(view: JobView) -> wire.Job:
         "phase": it.phase.value,
         "final": it.phase.final,
         "owner": it.owner,
-        "paths": [wire.name(path) for path in request.paths],
+        "paths": [naming.name(path) for path in request.paths],
         "listed": it.listed,
         "include": list(request.include),
         "exclude": list(request.exclude),
@@ -68,12 +68,12 @@ def _counters(some: Counters) -> wire.Counters:
 def failure(some: Failure) -> wire.Failure:
     """A file that did not become resident."""
     fields = some._asdict()
-    return cast("wire.Failure", {**fields, **wire.name(some.path)})
+    return cast("wire.Failure", {**fields, **naming.name(some.path)})
 
 
 def lease(some: Lease) -> wire.Lease:
     """A lease."""
-    return cast("wire.Lease", {**asdict(some), **wire.name(some.path)})
+    return cast("wire.Lease", {**asdict(some), **naming.name(some.path)})
 
 
 def _tally(some: Tally) -> wire.Count:
@@ -82,7 +82,7 @@ def _tally(some: Tally) -> wire.Count:
 
 def coverage(path: bytes, found: Status) -> wire.Coverage:
     """What a survey found."""
-    return {**wire.name(path), **_found(found)}
+    return {**naming.name(path), **_found(found)}
 
 
 def counted(counted: Counted) -> wire.Counted:
@@ -94,7 +94,7 @@ def counted(counted: Counted) -> wire.Counted:
         names = [one.name for one in fields(found.flags)]
         answer["flags"] = cast("wire.Flagged", {name: _tally(getattr(found.flags, name)) for name in names})
     if found.depth is not None:
-        answer["folders"] = [{**wire.name(path), **_share(some)} for path, some in sorted(found.folders.items())]
+        answer["folders"] = [{**naming.name(path), **_share(some)} for path, some in sorted(found.folders.items())]
     return answer
 
 
@@ -103,7 +103,7 @@ def _share(some: Coverage) -> wire.Share:
 
 
 def _unusable(some: Unusable) -> wire.Unusable:
-    return {"count": some.count, "first": [wire.name(path) for path in some.first]}
+    return {"count": some.count, "first": [naming.name(path) for path in some.first]}
 
 
 def _found(found: Status) -> wire.Found:
@@ -114,7 +114,7 @@ def _found(found: Status) -> wire.Found:
         "skipped": found.skipped,
         "troubles": found.troubles.count,
         "first_troubles": [
-            {**wire.name(trouble.path), "errno": trouble.errno, "text": trouble.text or os.strerror(trouble.errno)}
+            {**naming.name(trouble.path), "errno": trouble.errno, "text": trouble.text or os.strerror(trouble.errno)}
             for trouble in found.troubles.first
         ],
     }
@@ -132,11 +132,11 @@ def health(some: Health, *, admin: bool) -> wire.Health:
         "jobs": dict(some.jobs),
         "lanes": [cast("wire.Lane", asdict(lane)) for lane in some.lanes],
         "totals": dict(some.totals),
-        "space": [{**wire.name(mount), "free": free, "total": total} for mount, (free, total) in some.free.items()],
+        "space": [{**naming.name(mount), "free": free, "total": total} for mount, (free, total) in some.free.items()],
     }
     if admin:
         answer["problems"] = list(some.problems)
-        answer["inventory"] = [{**wire.name(path), **_plain(what)} for path, what in some.inventory.items()]
+        answer["inventory"] = [{**naming.name(path), **_plain(what)} for path, what in some.inventory.items()]
     return answer
 
 
@@ -149,7 +149,7 @@ def overview(some: Overview, fares: Health, *, admin: bool) -> wire.Overview:
         "jobs": [job(view) for view in some.jobs],
         "slowest": [
             {
-                **wire.name(one.path),
+                **naming.name(one.path),
                 "size": one.size,
                 "jobs": list(one.jobs),
                 "phase": one.phase,
@@ -160,13 +160,13 @@ def overview(some: Overview, fares: Health, *, admin: bool) -> wire.Overview:
             for one in some.slowest
         ],
         "rooms": [
-            {**wire.name(one.mount), "free": one.free, "total": one.total, "low": one.low, "high": one.high,
+            {**naming.name(one.mount), "free": one.free, "total": one.total, "low": one.low, "high": one.high,
              "dry_run": one.dry_run}
             for one in some.rooms
         ],
         "stocks": [
             {
-                **wire.name(one.path),
+                **naming.name(one.path),
                 "resident": {"files": one.resident_files, "bytes": one.resident_bytes},
                 "released": {"files": one.released_files, "bytes": one.released_bytes},
                 "at": one.at,

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote_from_bytes
 
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
 from fsxwarm.client.glance import Miss, coverage, misses, points, rate, settled, share, what
 from fsxwarm.daemon.page.charts import bar, curve
 from fsxwarm.daemon.page.markup import Markup, join, tag
@@ -171,8 +171,8 @@ def _job(job: wire.Job, limit: str) -> Markup:
     )
 
 
-def _folder(name: wire.Name | wire.Stock) -> Markup:
-    path = wire.exact(name)
+def _folder(name: naming.Name) -> Markup:
+    path = naming.exact(name)
     return tag("a", "folders", tag("span", " of ", name["path"], class_="unseen"), href=folders_address(path))
 
 
