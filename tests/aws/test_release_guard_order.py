@@ -12,10 +12,11 @@ from aws.paper_cloud import PaperCloud
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.preflight import Inspector
-from fsxwarm.engine.release import Reason, Releaser, release_all
+from fsxwarm.engine.release import Releaser, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import Flags
+from fsxwarm.model.release import Reason
 from fsxwarm.model.s3 import CheckS3, Stored
 from paper import CLEAN, File, Paper
 

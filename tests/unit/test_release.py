@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
+from fsxwarm.engine.release import Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.hsm import IDLE, Action, Flags, Verb
+from fsxwarm.model.release import Reason
 from fsxwarm.model.tally import Tally
 from paper import CLEAN, GONE, File, Paper
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from fsxwarm.engine.journal import Journal
 from fsxwarm.engine.periodic import Periodic
 from fsxwarm.engine.protection import Protection, Restored, folders_of
-from fsxwarm.engine.release import Reason
 from fsxwarm.engine.watchers import News, Waiters
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.entry import Entry
 from fsxwarm.model.job import Event, Failure
+from fsxwarm.model.release import Reason
 from fsxwarm.store.sqlite import SqliteStore
 from service_stage import play, request
 

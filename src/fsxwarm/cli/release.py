@@ -34,16 +34,16 @@ from fsxwarm.cli.run import run
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.make_room import MakeRoom, Room
 from fsxwarm.engine.preflight import Inspector
-from fsxwarm.engine.release import Reason, Released, Releaser, candidates, release_all
+from fsxwarm.engine.release import Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
+from fsxwarm.model.release import ALARMING
 from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
 
 _OUT_OF_ORDER: Final = 5
 """Requests to S3 to begin with: batches of files come to be released a little out of order."""
-_ALARMING: Final = frozenset({Reason.HUNG, Reason.NO_OBJECT, Reason.OTHER_SIZE, Reason.UNCHECKED})
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be released.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -247,7 +247,7 @@ async def _mount(selection: Selection) -> bytes:
 
 def _exit(released: Released, selection: Selection, room: Room | None) -> Exit:
     incomplete = (
-        released.troubles.count or selection.missing.count or selection.outside.count or _ALARMING & set(released.left)
+        released.troubles.count or selection.missing.count or selection.outside.count or ALARMING & set(released.left)
     )
     return worst(
         Exit.INCOMPLETE if incomplete else Exit.DONE,

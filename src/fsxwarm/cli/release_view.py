@@ -10,9 +10,10 @@ from fsxwarm.cli.output import console, name_some
 from fsxwarm.cli.schema import ReleaseDocument, issues, json_path, tally, unusable
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
 from fsxwarm.engine.make_room import Room
-from fsxwarm.engine.release import Reason, Released
+from fsxwarm.engine.release import Released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit
+from fsxwarm.model.release import Reason
 from fsxwarm.model.units import format_count, format_size
 
 _WORDS: Final = {

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from fsxwarm.engine.preflight import Checked, Inspector
-from fsxwarm.engine.release import Reason
 from fsxwarm.model.entry import Entry, Key
+from fsxwarm.model.release import Reason
 
 
 class ReleaseGuard:

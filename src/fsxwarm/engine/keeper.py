@@ -10,9 +10,10 @@ from fsxwarm.engine.make_room import MakeRoom, Room, measure
 from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import Marks
 from fsxwarm.engine.protection import Protection, Restored
-from fsxwarm.engine.release import Reason, Released, Releaser
+from fsxwarm.engine.release import Released, Releaser
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry
+from fsxwarm.model.release import Reason
 from fsxwarm.model.s3 import CheckS3
 
 _PATIENCE: Final = 10

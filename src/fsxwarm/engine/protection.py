@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from fsxwarm.engine.release import Reason
 from fsxwarm.model.entry import Entry
+from fsxwarm.model.release import Reason
 
 _MOST_FOLDERS: Final = 1000
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, Protocol
 
 from fsxwarm.engine.crew import Crew, Turns
@@ -13,33 +12,13 @@ from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import MAX_REQUEST, Action, Flags, Verb
+from fsxwarm.model.release import Reason
 from fsxwarm.model.tally import Tally
 from fsxwarm.ports.hsm import CallHungError, Hsm, Reply
 from fsxwarm.ports.tree import Batch, Tree
 
 _PARALLEL: Final = 4
 _NAMED: Final = 10
-
-
-class Reason(StrEnum):
-    """Why a file is left alone."""
-
-    DIRTY = "dirty"
-    NEVER_ARCHIVED = "never_archived"
-    PINNED = "pinned"
-    LEASED = "leased"
-    WANTED = "wanted"
-    LOST = "lost"
-    RESTORING = "restoring"
-    BUSY = "busy"
-    CHANGED = "changed"
-    NOT_YOURS = "not_yours"
-    UNREADABLE = "unreadable"
-    REFUSED = "refused"
-    HUNG = "hung"
-    NO_OBJECT = "no_object"
-    OTHER_SIZE = "other_size"
-    UNCHECKED = "unchecked"
 
 
 class ReleaseKeeper(Protocol):

@@ -8,10 +8,11 @@ from typing import Final
 
 from fsxwarm.engine.archive import Archive
 from fsxwarm.engine.protection import Protection
-from fsxwarm.engine.release import Reason, Releaser, release_all
+from fsxwarm.engine.release import Releaser, release_all
 from fsxwarm.engine.walks import select
 from fsxwarm.model.entry import Entry
 from fsxwarm.model.job import ROOT, Count, Counters, Job
+from fsxwarm.model.release import Reason
 from fsxwarm.model.tally import Tally
 from fsxwarm.ports.access import Access
 

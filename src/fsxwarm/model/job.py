@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from fsxwarm.errors import Exit, worst
 from fsxwarm.model.order import Order
 from fsxwarm.model.outcome import Reason
+from fsxwarm.model.release import ALARMING
 from fsxwarm.model.s3 import CheckS3
 
 DEFAULT_PRIORITY: Final = 50
@@ -192,7 +193,7 @@ class Counters:
         statuses = [Exit.DONE]
         if self.reasons.get(Reason.NO_ROOM, 0) and not fit:
             statuses.append(Exit.NO_ROOM)
-        alarming = sum(self.reasons.get(reason, 0) for reason in _ALARMING)
+        alarming = sum(self.reasons.get(reason, 0) for reason in ALARMING)
         if self.failed.files + self.blocked.files + self.unreadable + alarming:
             statuses.append(Exit.INCOMPLETE)
         return worst(*statuses)
@@ -209,8 +210,6 @@ class Counters:
 
 
 _NONE: Final = Counters()
-_ALARMING: Final = (Reason.HUNG.value, "no_object", "other_size", "unchecked")
-"""Reasons to leave a file alone that somebody should look into; those of releases as `engine.release` has them."""
 _SETTLED: Final = ("resident", "restored", "failed", "blocked", "vanished", "cancelled", "released", "already", "left")
 
 
