@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 from fsxwarm.engine.addresses import is_address
 from fsxwarm.engine.journal import Journal
 from fsxwarm.engine.means import Means
 from fsxwarm.engine.plan import KeepWarm
 from fsxwarm.engine.protection import Protection, folders_of
+from fsxwarm.engine.records import Records, Tell
 from fsxwarm.engine.releasing import Desk, Releasing
 from fsxwarm.engine.shared import SharedWarming
 from fsxwarm.engine.tracked import Tracked
@@ -26,7 +25,6 @@ from fsxwarm.model.job import (
     TOP_PRIORITY,
     Count,
     Counters,
-    Failure,
     Job,
     JobOptions,
     JobRequest,
@@ -35,7 +33,7 @@ from fsxwarm.model.job import (
 )
 from fsxwarm.model.job import Kind as JobKind
 from fsxwarm.model.messages import Finish, Say
-from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.model.outcome import Reason
 from fsxwarm.ports.tree import Place
 
 CONFIGURED: Final = "configuration"
@@ -45,26 +43,13 @@ _BOOT: Final = 900.0
 """Seconds after the start in which a resumed job's path may be missing: the file system may not be mounted yet."""
 _AT_ONCE: Final = 100
 """Jobs that are noted in a row, before others get a turn."""
-_RECORDS: Final = {outcome: f"file_{outcome.value}" for outcome in Outcome}
-_DENIED: Final = (1, 13)
-_GONE: Final = (2, 20)
-
-
-class Tell(Protocol):
-    """Tells those who watch."""
-
-    def __call__(
-        self, kind: str, job: str = "", data: dict[str, object] | None = None, *, quietly: bool = False
-    ) -> None:
-        """Something has happened. `quietly`: it is for the record, and no news."""
-        ...
 
 
 class Jobs:
     """Holds every job that the store holds. `warming` is given before the first is taken on.
 
     `calm` is set while no job waits for anything. `wake` is told of each job that has become ready or has ended.
-    `wants` says whether anybody hears of a kind of event that is for the record only.
+    `records` notes what becomes of files.
     """
 
     warming: SharedWarming
@@ -76,8 +61,7 @@ class Jobs:
         protection: Protection,
         tell: Tell,
         wake: Callable[[str], None],
-        most_failures: int,
-        wants: Callable[[str], bool],
+        records: Records,
     ) -> None:
         self._means = means
         self._store = means.store
@@ -86,8 +70,7 @@ class Jobs:
         self._tell = tell
         self._wake = wake
         self._wall = means.wall
-        self._most_failures = most_failures
-        self._wants = wants
+        self._records = records
         self._started = means.wall()
         self._jobs: dict[str, Tracked] = {}
         self._open: dict[str, Tracked] = {}
@@ -352,65 +335,23 @@ class Jobs:
 
     def settled(self, finish: Finish, walks: Sequence[Walk]) -> None:
         """See `shared.Hears`."""
-        self._journal.count(f"{finish.outcome.value}_files")
-        self._record(finish, walks)
-        if finish.outcome is Outcome.RESTORED:
-            self._journal.count("restored_bytes", finish.entry.size)
-            self._journal.restored(finish.entry.ino)
-        elif finish.outcome in {Outcome.FAILED, Outcome.BLOCKED}:
-            reason = "" if finish.reason is None else finish.reason.value
-            flags = None if finish.flags is None else int(finish.flags)
-            failure = Failure(0, self._wall(), finish.entry.path, finish.outcome.value, reason, finish.errno, flags,
-                              finish.attempts, finish.detail, finish.entry.size)  # fmt: skip
-            for walk in walks:
-                self._keep(walk, failure)
-
-    def _record(self, finish: Finish, walks: Sequence[Walk]) -> None:
-        """Tell of a file once for each walk, in the name of its first job: a thousand jobs may share one."""
-        kind = _RECORDS[finish.outcome]
-        if not self._wants(kind):
-            return
-        data: dict[str, object] = {"path": finish.entry.path, "size": finish.entry.size}
-        if finish.reason is not None:
-            data["reason"] = finish.reason.value
-        if finish.attempts:
-            data["attempts"] = finish.attempts
-        if finish.took is not None:
-            data["seconds"] = round(finish.took, 1)
-        if finish.errno:
-            data["errno"] = finish.errno
-        if finish.detail:
-            data["detail"] = finish.detail
-        for walk in walks:
-            for job_id in islice(walk.jobs, 1):
-                self._tell(kind, job_id, data, quietly=True)
+        self._records.settled(finish, walks)
 
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """See `shared.Hears`."""
-        code = trouble.errno
-        reason = Reason.UNREADABLE if code in _DENIED else Reason.GONE if code in _GONE else Reason.IO_ERROR
-        detail = trouble.text or os.strerror(code)
-        self._keep(walk, Failure(0, self._wall(), trouble.path, "unreadable", reason.value, code, detail=detail))
-        data: dict[str, object] = {"path": trouble.path, "reason": reason.value, "errno": code, "detail": detail}
-        for job_id in islice(walk.jobs, 1):
-            self._tell("file_unreadable", job_id, data, quietly=True)
-
-    def _keep(self, walk: Walk, failure: Failure) -> None:
-        walk.failures += 1
-        if walk.failures <= self._most_failures:
-            self._journal.failure(walk.id, failure)
+        self._records.unreadable(walk, trouble)
 
     def said(self, say: Say) -> None:
         """See `shared.Hears`."""
         data: dict[str, object] = {"seconds": round(say.seconds, 1)} if say.seconds else {}
         if len(say.files) > 1:
             data["files"] = len(say.files)
+        jobs: list[str] = []
         if say.files:
             data["path"] = say.files[0].path
-            for job_id in self.warming.wanted_by(say.files[0].key) or [""]:
-                self._tell(say.word.value, job_id, data)
-            return
-        self._tell(say.word.value, data=data)
+            jobs = self.warming.wanted_by(say.files[0].key)
+        for job_id in jobs or [""]:
+            self._tell(say.word.value, job_id, data)
 
     def turned(self) -> None:
         """See `shared.Hears`: tell of jobs that have become ready."""

@@ -23,6 +23,7 @@ from fsxwarm.engine.overview import EVERY, Overview, Past, limit_of, newest, roo
 from fsxwarm.engine.periodic import Periodic
 from fsxwarm.engine.plan import Health, KeepWarm, LaneHealth, Marks, ServicePlan
 from fsxwarm.engine.protection import Protection, Restored
+from fsxwarm.engine.records import Records
 from fsxwarm.engine.release import Released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.shared import SharedWarming
@@ -101,8 +102,7 @@ class Service:
             self._protection,
             self._tell,
             self._waiters.wake,
-            self.plan.limits.failures_each,
-            self._wants,
+            Records(self._journal, self._tell, self._wall, self.plan.limits.failures_each, self._wants),
         )
         self._warming = SharedWarming(self._means, self.plan, self._jobs, self.meter)
         self._jobs.warming = self._warming
