@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
@@ -12,6 +11,7 @@ from typing import Any, Protocol, TypeVar, cast
 from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
+from fsxwarm.daemon.kept import Kept
 from fsxwarm.daemon.slurm import SlurmDesk, SlurmRules, World
 from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 from fsxwarm.engine.counting import Counted, CountRequest
@@ -102,7 +102,7 @@ class Api:
         self._service = service
         self._resolve = resolve
         self._coming: Counter[int] = Counter()
-        self._kept: set[asyncio.Future[object]] = set()
+        self._kept = Kept()
 
     # ---- jobs --------------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class Api:
         self._check_quota(call.caller, len(wish.files))
         self._coming[uid] += 1
         try:
-            taken = await self._through(
+            taken = await self._kept.through(
                 self._service.submit(wish.to_model(call.caller.identity, admin=call.caller.admin))
             )
         finally:
@@ -149,14 +149,14 @@ class Api:
 
     async def cancel(self, call: Call) -> wire.Job:
         """Let go of a job: nothing more is asked for, what is in flight goes on at FSx."""
-        return views.job(await self._through(self._service.cancel(call.of)))
+        return views.job(await self._kept.through(self._service.cancel(call.of)))
 
     async def change(self, call: Call) -> wire.Job:
         """Change a job's priority."""
         priority = _typed(call.body, requests.JobChange).priority
         if priority != self._found(call.of).job.request.priority:
             call.caller.may_set(priority)
-        return views.job(await self._through(self._service.set_priority(call.of, priority)))
+        return views.job(await self._kept.through(self._service.set_priority(call.of, priority)))
 
     async def failures(self, call: Call) -> wire.Failures:
         """A job's files that did not become resident, in order."""
@@ -176,7 +176,7 @@ class Api:
         place = usable(await self._resolve(wish.exact, caller.identity), wish.exact)
         if place.path == place.mount and not caller.admin:
             raise FsxwarmError(Kind.NO_PERMISSION, "a lease on the whole file system is for administrators", hint="")
-        return views.lease(await self._through(self._service.lease(wish.to_model(caller.uid, place.path))))
+        return views.lease(await self._kept.through(self._service.lease(wish.to_model(caller.uid, place.path))))
 
     async def leases(self, call: Call) -> wire.Leases:
         """The caller's leases that hold now, all of them for an administrator."""
@@ -186,11 +186,11 @@ class Api:
     async def renew(self, call: Call) -> wire.Lease:
         """Let a lease run out so many seconds from now instead."""
         seconds = _typed(call.body, requests.LeaseChange).seconds
-        return views.lease(await self._through(self._service.renew(call.of, seconds)))
+        return views.lease(await self._kept.through(self._service.renew(call.of, seconds)))
 
     async def end_lease(self, call: Call) -> None:
         """End a lease before its time."""
-        await self._through(self._service.release_lease(call.of))
+        await self._kept.through(self._service.release_lease(call.of))
 
     # ---- jobs of Slurm -----------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class Api:
 
     async def slurm_end(self, call: Call) -> wire.SlurmEnded:
         """Let go of what a job of Slurm needed; its space is given back if it asked for that."""
-        return await self._through(self.slurm.end(call.caller, _typed(call.body, SlurmEnd)))
+        return await self._kept.through(self.slurm.end(call.caller, _typed(call.body, SlurmEnd)))
 
     # ---- what there is to see ----------------------------------------------------------------------------------
 
@@ -271,18 +271,6 @@ class Api:
         if view is None:
             raise FsxwarmError(Kind.NO_SUCH_JOB, "there is no such job of yours")
         return view
-
-    async def _through(self, work: Awaitable[T]) -> T:
-        """See a change through to its end, also when the client hangs up in the middle of it."""
-        future = asyncio.ensure_future(work)
-        self._kept.add(cast("asyncio.Future[object]", future))
-        future.add_done_callback(self._done)
-        return await asyncio.shield(future)
-
-    def _done(self, future: asyncio.Future[T]) -> None:
-        self._kept.discard(cast("asyncio.Future[object]", future))
-        if not future.cancelled():
-            future.exception()  # it was raised to the client, if there still is one
 
 
 def _typed(value: object, kind: type[T]) -> T:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from fsxwarm.client import wire
 from fsxwarm.daemon.access import Caller
+from fsxwarm.daemon.kept import Kept
 from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 from fsxwarm.engine.protection import folders_of
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -23,8 +24,6 @@ from fsxwarm.model.job import Identity, Job, JobOptions, JobRequest, JobView, Ph
 from fsxwarm.model.lease import MOST_SECONDS, Lease, LeaseRequest
 from fsxwarm.model.units import format_count, format_duration, format_size
 from fsxwarm.ports.tree import Place
-
-T = TypeVar("T")
 
 _FAILED: Final = 10.0
 """Seconds in which a failure is told to a job's other nodes; later ones are another try."""
@@ -100,7 +99,7 @@ class SlurmDesk:
         self._check = check
         self._wall = wall
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
-        self._kept: set[asyncio.Future[None]] = set()
+        self._kept = Kept()
         self._clocks: dict[str, asyncio.TimerHandle] = {}
 
     async def begin(self, caller: Caller, wish: SlurmBegin) -> wire.SlurmJob:
@@ -111,7 +110,7 @@ class SlurmDesk:
             return {"state": "none", "message": "the job asks for nothing", "job": "", "exit": None, "coverage": 1.0}
         job = self._known(identity, wish) or self._own(identity, wish)
         if job is None:
-            job = await self._whole(self._taken_on(caller, identity, wish, directive))
+            job = await self._kept.through(self._taken_on(caller, identity, wish, directive))
         until = self._wall() + wish.wait
         view = self._seen(job)
         self._stop_clock(job)
@@ -200,7 +199,7 @@ class SlurmDesk:
             del self._clocks[job]
             if not _is_over(self._seen(job)):
                 gone = SlurmEnd(slurm_job_id=wish.slurm_job_id, uid=wish.uid, source=wish.source, ran=False)
-                self._keep_until_done(asyncio.ensure_future(self.end(caller, gone)))
+                self._kept.begin(self.end(caller, gone))
 
         self._stop_clock(job)
         self._clocks[job] = asyncio.get_running_loop().call_later(self.rules.patience, give_up)
@@ -259,10 +258,7 @@ class SlurmDesk:
         if directive is None or not directive.release:
             return ""
         warmed = await self._request(directive, identity, wish)
-        request = JobRequest(
-            model.Kind.RELEASE, identity, warmed.paths, warmed.files, warmed.include, warmed.exclude,
-            label=wish.label, slurm_job_id=wish.slurm_job_id,
-        )  # fmt: skip
+        request = replace(warmed, kind=model.Kind.RELEASE, options=JobOptions())
         return (await self._service.submit(request)).id
 
     def _seen(self, job: str) -> JobView:
@@ -273,23 +269,6 @@ class SlurmDesk:
 
     def _lock(self, identity: Identity, slurm_job_id: str) -> asyncio.Lock:
         return self._locks.setdefault((identity.uid, slurm_job_id), asyncio.Lock())
-
-    async def _whole(self, work: Awaitable[T]) -> T:
-        """See work through to its end, also when the client hangs up in the middle of it."""
-        future = asyncio.ensure_future(work)
-        self._keep_until_done(future)
-        return await asyncio.shield(future)
-
-    def _keep_until_done(self, future: asyncio.Future[T]) -> None:
-        seen = asyncio.ensure_future(_outlived(future))
-        self._kept.add(seen)
-        seen.add_done_callback(self._kept.discard)
-
-
-async def _outlived(future: asyncio.Future[T]) -> None:
-    await asyncio.wait([future])
-    if not future.cancelled():
-        future.exception()  # it was raised to the client, if there still is one
 
 
 def _alike(job: Job, request: JobRequest) -> bool:
