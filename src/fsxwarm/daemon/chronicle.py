@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from fsxwarm.daemon.repeats import Repeats
 from fsxwarm.daemon.vocabulary import LINES, Line
@@ -32,7 +32,7 @@ class Chronicle:
     def __init__(self, log: Log, now: Callable[[], float], writes: Callable[[Line], bool] = lambda _line: True) -> None:
         self._log = log
         self._writes = writes
-        self._repeats = Repeats(now)
+        self._repeats = Repeats[_Kind](now)
         self._problems: frozenset[str] = frozenset()
         self.view: Callable[[str], JobView | None] = _none
 
@@ -52,16 +52,14 @@ class Chronicle:
         if not LINES[line].limited:
             self._log(line, **fields)
         else:
-            kind = _Kind(line, event.job, str(event.data.get("reason", "")))
-            left_out = self._repeats.admit(kind)
+            left_out = self._repeats.admit(_Kind(line, event.job, str(event.data.get("reason", ""))))
             if left_out is not None:
                 self._log(line, **fields, **({"left_out": left_out} if left_out else {}))
         if event.kind in _LAST:
             self._close(event.job)
 
     def _close(self, job: str) -> None:
-        for kind, left_out in self._repeats.forget(lambda one: cast("_Kind", one).job == job):
-            of = cast("_Kind", kind)
+        for of, left_out in self._repeats.forget(lambda one: one.job == job):
             self._log(Line.REPEATED, of=of.line.value, job=of.job, reason=of.reason, times=left_out)
 
     def problems(self, now: Sequence[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 FULL: Final = 5
 """Lines of a kind that are let through in a row."""
@@ -16,7 +18,7 @@ _MOST: Final = 10_000
 
 
 @dataclass(slots=True)
-class _Kind:
+class _Heard:
     shown: int = 0
     left_out: int = 0
     until: float = 0.0
@@ -24,7 +26,7 @@ class _Kind:
     heard: float = 0.0
 
 
-class Repeats:
+class Repeats(Generic[K]):
     """Tells which lines to show. `now` is a steady clock in seconds.
 
     A kind that was silent for as long as its wait would be starts anew.
@@ -32,15 +34,15 @@ class Repeats:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._kinds: dict[Hashable, _Kind] = {}
+        self._kinds: dict[K, _Heard] = {}
 
-    def admit(self, kind: Hashable) -> int | None:
+    def admit(self, kind: K) -> int | None:
         """How many lines of a kind were left out before this one, which is to be shown; None: leave it out."""
         now = self._now()
         seen = self._kinds.pop(kind, None)
         if seen is None or now - seen.heard > seen.wait:
             left_out = 0 if seen is None else seen.left_out
-            seen = _Kind(left_out=left_out)
+            seen = _Heard(left_out=left_out)
         if len(self._kinds) >= _MOST:
             del self._kinds[next(iter(self._kinds))]
         self._kinds[kind] = seen
@@ -55,7 +57,7 @@ class Repeats:
         before, seen.left_out = seen.left_out, 0
         return before
 
-    def forget(self, ends: Callable[[Hashable], bool]) -> Iterator[tuple[Hashable, int]]:
+    def forget(self, ends: Callable[[K], bool]) -> Iterator[tuple[K, int]]:
         """Forget the kinds that have come to an end; those of which some were left out, and how many."""
         for kind in [kind for kind in self._kinds if ends(kind)]:
             left_out = self._kinds.pop(kind).left_out
