@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+
+from fsxwarm.model.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,23 +15,13 @@ if TYPE_CHECKING:
     from fsxwarm.cli.schema import BackendUsed
     from fsxwarm.lustre.backend import Choice
 
-_UNSAFE: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _PLAIN_WIDTH: Final = 4096
 _NAMED: Final = 3
 
 
 def safe(text: str) -> str:
     """Escape what a terminal would obey instead of show: control, direction and undecodable characters."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_escaped(char) if unicodedata.category(char) in _UNSAFE else char for char in text)
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    if 0xDC80 <= code <= 0xDCFF:  # noqa: PLR2004 - a byte that is no UTF-8, as os.fsdecode keeps it
-        return f"\\x{code - 0xDC00:02x}"
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape").decode()
+    return visible(text)
 
 
 def show_path(path: bytes) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from html import escape
 from typing import Final
 
-_UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+from fsxwarm.model.visible import visible
+
 _EMPTY: Final = frozenset({"meta", "link", "input", "br"})
 
 
@@ -18,17 +18,7 @@ class Markup(str):
 
 def text(value: str) -> Markup:
     """Escape text; control, direction and unassigned characters are spelt out."""
-    shown = value if value.isascii() and value.isprintable() else "".join(map(_shown, value))
-    return Markup(escape(shown, quote=True))
-
-
-def _shown(char: str) -> str:
-    if unicodedata.category(char) not in _UNSEEN:
-        return char
-    code = ord(char)
-    if 0xDC80 <= code <= 0xDCFF:  # noqa: PLR2004 - a byte that is no UTF-8, as surrogateescape keeps it
-        return f"\\x{code - 0xDC00:02x}"
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape").decode()
+    return Markup(escape(visible(value), quote=True))
 
 
 def join(*parts: str) -> Markup:
