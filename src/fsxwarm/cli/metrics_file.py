@@ -16,11 +16,10 @@ from fsxwarm.cli.output import complain
 from fsxwarm.engine.gauges import lanes_of, restoring_of, space_of
 from fsxwarm.engine.metered import MeteredHsm, MeteredTree
 from fsxwarm.engine.selection import Selection
-from fsxwarm.engine.warm import Listener, Warmer
+from fsxwarm.engine.warm import Listener, Relay, Warmer
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.metrics import textfile
 from fsxwarm.metrics.exposition import Exposition
-from fsxwarm.model.entry import Trouble
 from fsxwarm.model.measures import Measures, RunMeasure
 from fsxwarm.model.messages import Finish, Say
 from fsxwarm.model.meter import Meter
@@ -123,27 +122,19 @@ class MetricsFile:
         )
 
 
-class _Hearing:
-    """See `Listener`."""
+class _Hearing(Relay):
+    """Counts what it hears, but for troubles: the metered tree has counted those."""
 
     def __init__(self, listener: Listener, meter: Meter) -> None:
-        self._listener = listener
+        super().__init__(listener)
         self._meter = meter
 
     def settled(self, finish: Finish) -> None:
         """Count it."""
         self._meter.settled(finish)
-        self._listener.settled(finish)
+        super().settled(finish)
 
     def said(self, say: Say) -> None:
         """Count it."""
         self._meter.said(say)
-        self._listener.said(say)
-
-    def trouble(self, trouble: Trouble) -> None:
-        """Hand it on: the metered tree has counted it."""
-        self._listener.trouble(trouble)
-
-    def ready(self) -> None:
-        """Hand it on."""
-        self._listener.ready()
+        super().said(say)

@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from fsxwarm.engine.atlas import Atlas
-from fsxwarm.engine.warm import Listener
+from fsxwarm.engine.warm import Listener, Relay
 from fsxwarm.model.association import may_be_fsx
-from fsxwarm.model.entry import Trouble
-from fsxwarm.model.messages import Finish, Say
+from fsxwarm.model.messages import Finish
 from fsxwarm.model.outcome import MEANINGS, Outcome, Reason
 from fsxwarm.model.restore_log import read_event
 from fsxwarm.model.units import format_count
@@ -99,7 +98,7 @@ class Enquiry:
         return causes.of(link.association.uri.bucket, key)
 
 
-class Explaining:
+class Explaining(Relay):
     """Stands before a listener and holds failed restores back until it is found out why they failed.
 
     While `watching`, the log is asked now and then; `end` asks it for the last time. At most 50,000 are held; more are
@@ -107,7 +106,7 @@ class Explaining:
     """
 
     def __init__(self, listener: Listener, atlas: Atlas, log: RestoreLog, clock: Callable[[], float]) -> None:
-        self._listener = listener
+        super().__init__(listener)
         self._enquiry = Enquiry(atlas, log)
         self._clock = clock
         self._from = clock() - SLACK
@@ -122,19 +121,7 @@ class Explaining:
         if failed and len(self._held) < _HELD:
             self._held[next(self._serial)] = finish
         else:
-            self._listener.settled(finish)
-
-    def said(self, say: Say) -> None:
-        """See `Listener`."""
-        self._listener.said(say)
-
-    def trouble(self, trouble: Trouble) -> None:
-        """See `Listener`."""
-        self._listener.trouble(trouble)
-
-    def ready(self) -> None:
-        """See `Listener`."""
-        self._listener.ready()
+            super().settled(finish)
 
     @asynccontextmanager
     async def watching(self, tell: Callable[[str], None]) -> AsyncIterator[None]:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.folders import parent
-from fsxwarm.engine.warm import Listener
+from fsxwarm.engine.warm import Listener, Relay
 from fsxwarm.model.association import is_linked, may_be_fsx
-from fsxwarm.model.entry import Trouble
-from fsxwarm.model.messages import Finish, Say
+from fsxwarm.model.messages import Finish
 from fsxwarm.model.outcome import Outcome
 
 
@@ -36,11 +35,11 @@ async def _is_unlinked(atlas: Atlas, path: bytes) -> bool:
     return chart.system is not None and not is_linked(path, chart.links)
 
 
-class Roots:
+class Roots(Relay):
     """Hears a warming, hands it on, and remembers under which of the paths given something was not resident already."""
 
     def __init__(self, listener: Listener, roots: Sequence[bytes]) -> None:
-        self._listener = listener
+        super().__init__(listener)
         self._untouched = dict.fromkeys(roots)
 
     @property
@@ -53,19 +52,7 @@ class Roots:
         if self._untouched and finish.outcome not in {Outcome.RESIDENT, Outcome.VANISHED}:
             for folder in _upwards(finish.entry.path):
                 self._untouched.pop(folder, None)
-        self._listener.settled(finish)
-
-    def said(self, say: Say) -> None:
-        """See `Listener`."""
-        self._listener.said(say)
-
-    def trouble(self, trouble: Trouble) -> None:
-        """See `Listener`."""
-        self._listener.trouble(trouble)
-
-    def ready(self) -> None:
-        """See `Listener`."""
-        self._listener.ready()
+        super().settled(finish)
 
 
 def _upwards(path: bytes) -> Iterator[bytes]:

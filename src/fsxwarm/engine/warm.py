@@ -47,6 +47,29 @@ class Listener(Protocol):
         ...
 
 
+class Relay:
+    """A listener that hands on to another what it hears."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def settled(self, finish: Finish) -> None:
+        """See `Listener`."""
+        self._listener.settled(finish)
+
+    def said(self, say: Say) -> None:
+        """See `Listener`."""
+        self._listener.said(say)
+
+    def trouble(self, trouble: Trouble) -> None:
+        """See `Listener`."""
+        self._listener.trouble(trouble)
+
+    def ready(self) -> None:
+        """See `Listener`."""
+        self._listener.ready()
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What a preload wants beyond its files. Times in seconds; `ready` a share from 0 to 1 of the bytes, in order.
