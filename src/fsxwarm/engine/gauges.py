@@ -26,6 +26,7 @@ from fsxwarm.model.measures import (
     ServiceMeasure,
     SpaceMeasure,
     StockMeasure,
+    label,
 )
 from fsxwarm.model.meter import Meter
 from fsxwarm.model.warming import Warming
@@ -38,21 +39,16 @@ _RELEASED: Final = {"jobs": "released", "make_room": "made_room"}
 _PRIORITIES: Final = ("low", "normal", "high")
 
 
-def text(path: bytes) -> str:
-    """A path as a label's value."""
-    return path.decode("utf-8", "backslashreplace")
-
-
 def lanes_of(machine: Warming, mounts: Mapping[int, bytes]) -> list[LaneMeasure]:
     """A machine's metadata targets; `mounts` names the file systems by st_dev."""
     return [
         LaneMeasure(
-            text(mounts.get(lane_id.dev, b"")),
+            label(mounts.get(lane_id.dev, b"")),
             lane_id.mdt,
             lane.window.size,
             lane.at_fsx,
             lane.counts[FilePhase.WATCHED],
-            len(lane.unseen) + len(lane.cold),
+            lane.waiting,
         )
         for lane_id, lane in sorted(machine.lanes.items())
     ]
@@ -61,14 +57,14 @@ def lanes_of(machine: Warming, mounts: Mapping[int, bytes]) -> list[LaneMeasure]
 def restoring_of(machine: Warming, mounts: Mapping[int, bytes]) -> dict[str, int]:
     """By mount: bytes asked for or about to be, and not resident yet."""
     devs = {lane_id.dev for lane_id in machine.lanes}
-    return {text(mounts[dev]): machine.claimed(dev) for dev in sorted(devs) if dev in mounts}
+    return {label(mounts[dev]): machine.claimed(dev) for dev in sorted(devs) if dev in mounts}
 
 
 def space_of(mount: bytes, space: Space) -> SpaceMeasure:
     """Room on a file system."""
     fullest = space.fullest
     return SpaceMeasure(
-        text(mount), space.free, space.total, None if fullest is None else (fullest.free, fullest.total)
+        label(mount), space.free, space.total, None if fullest is None else (fullest.free, fullest.total)
     )
 
 
@@ -116,9 +112,9 @@ class Gauges:
                 queued=self._queued(),
                 leases=leases,
                 released=_released(health.totals),
-                short={text(marks.mount): _short(short.get(marks.mount)) for marks in plan.make_room},
+                short={label(marks.mount): _short(short.get(marks.mount)) for marks in plan.make_room},
                 errands={errand.name: bool(errand.trouble) for errand in errands},
-                scans={text(path): path in self._inventory.under_way for path in plan.inventory},
+                scans={label(path): path in self._inventory.under_way for path in plan.inventory},
             ),
         )
 
@@ -141,7 +137,7 @@ class Gauges:
             stocks.append(
                 StockMeasure(
                     scan.mount,
-                    text(path),
+                    label(path),
                     scan.ended,
                     {"resident": scan.resident_files, "released": scan.released_files},
                     {"resident": scan.resident_bytes, "released": scan.released_bytes},
@@ -197,7 +193,7 @@ def _rounds(jobs: Iterable[Tracked]) -> Iterable[RoundMeasure]:
     for it in jobs:
         job, last = it.job, it.last_round
         if last is not None and _is_configured(job):
-            paths = ":".join(map(text, job.request.paths))
+            paths = ":".join(map(label, job.request.paths))
             yield RoundMeasure(paths, job.request.options.every, last.coverage, last.ended)
 
 

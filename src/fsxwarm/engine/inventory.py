@@ -14,6 +14,7 @@ from fsxwarm.engine.release import named
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.hsm import Flags
+from fsxwarm.model.measures import label
 from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.tree import Tree
 
@@ -133,7 +134,7 @@ class Inventory:
                     self._store(path)
             for start in range(0, len(entries), AT_ONCE):
                 await self._look(scan, entries[start : start + AT_ONCE], pace)
-        return next(iter(selection.mounts.values()), b"").decode("utf-8", "backslashreplace")
+        return label(next(iter(selection.mounts.values()), b""))
 
     def numbers(self) -> dict[bytes, dict[str, object]]:
         """What the last whole scan of each path has counted."""

@@ -226,7 +226,7 @@ class Service:
                 lane.window.size,
                 lane.at_fsx,
                 lane.counts[FilePhase.WATCHED],
-                len(lane.unseen) + len(lane.cold),
+                lane.waiting,
             )
             for lane_id, lane in sorted(machine.lanes.items())
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.make_room import measure
 from fsxwarm.errors import FsxwarmError
-from fsxwarm.model.measures import CallTally, LinkMeasure
+from fsxwarm.model.measures import CallTally, LinkMeasure, label
 from fsxwarm.model.tier import write_rate
 from fsxwarm.ports.hsm import Hsm, Space
 
@@ -54,14 +54,9 @@ class Surroundings:
         links: list[LinkMeasure] = []
         limits: dict[str, float] = {}
         for chart in await self._atlas().charts_of_fsx():
-            mount = chart.mount.path.decode("utf-8", "backslashreplace")
+            mount = label(chart.mount.path)
             links += [
-                LinkMeasure(
-                    mount,
-                    (link.base or b"/").decode("utf-8", "backslashreplace"),
-                    link.association.lifecycle,
-                    link.association.usable,
-                )
+                LinkMeasure(mount, label(link.base or b"/"), link.association.lifecycle, link.association.usable)
                 for link in chart.links
             ]
             rate = None if chart.system is None else write_rate(chart.system)

@@ -29,9 +29,14 @@ class Lane:
         self.limited_by_window = False
 
     @property
+    def waiting(self) -> int:
+        """Files whose turn to be looked at, or asked for, has not come."""
+        return len(self.unseen) + len(self.cold)
+
+    @property
     def looking_ahead(self) -> int:
         """Files whose flags are being looked at."""
-        return self.counts[Phase.QUEUED] - len(self.unseen) - len(self.cold)
+        return self.counts[Phase.QUEUED] - self.waiting
 
     def forget(self, file: File) -> None:
         """Take a file out of the queues, as one that has settled."""

@@ -9,6 +9,11 @@ from fsxwarm.errors import Exit
 from fsxwarm.model.meter import Meter
 
 
+def label(path: bytes) -> str:
+    """A path as a label's value."""
+    return path.decode("utf-8", "backslashreplace")
+
+
 @dataclass(frozen=True, slots=True)
 class LaneMeasure:
     """A metadata target: files in flight, how many may be, those that others have in flight, and those that wait."""

@@ -87,7 +87,7 @@ class Warming:
     @property
     def appetite(self) -> int:
         """How many more files it makes sense to tell of now."""
-        waiting = sum(len(lane.unseen) + len(lane.cold) for lane in self._book.lanes.values())
+        waiting = sum(lane.waiting for lane in self._book.lanes.values())
         return max(0, self.policy.lookahead - waiting)
 
     def appetite_of(self, job: int) -> int:
