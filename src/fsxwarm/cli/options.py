@@ -19,6 +19,7 @@ from fsxwarm.model.braces import expand_braces
 from fsxwarm.model.patterns import compile_globs
 from fsxwarm.model.s3 import CheckS3, is_uri
 from fsxwarm.model.shard import Shard
+from fsxwarm.model.units import parse_duration
 from fsxwarm.ports.tree import Filters, Tree
 
 T = TypeVar("T")
@@ -101,26 +102,42 @@ def select(  # noqa: PLR0913 - the shared options, each once
 
     `listed` is a list that was read from elsewhere than `files_from`; `addresses` knows what S3 addresses mean.
     """
-    if not paths and files_from is None and listed is None:
-        raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
-    if nul and files_from is None:
-        raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
-    if braces:
-        paths = [name for path in paths or () for name in read(expand_braces, path, "--braces")]
+    names, listed = named(paths, files_from=files_from, nul=nul, listed=listed, braces=braces)
     for option, globs in (("--include", include), ("--exclude", exclude)):
         for glob in globs or ():
             read(lambda glob: compile_globs([glob]), glob, option)
-    if files_from is not None:
-        listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)
     return Selection(
         tree,
-        [absolute(path) for path in paths or ()],
+        [absolute(name) for name in names],
         listed=listed,
         filters=Filters(tuple(include or ()), tuple(exclude or ()), shard),
         whole=whole,
         order=order,
         addresses=addresses,
     )
+
+
+def named(
+    paths: Sequence[str] | None,
+    *,
+    files_from: str | None,
+    nul: bool,
+    listed: AsyncIterator[Sequence[bytes]] | None,
+    braces: bool,
+) -> tuple[Sequence[str], AsyncIterator[Sequence[bytes]] | None]:
+    """The PATHs, with `braces` expanded, and the list that a command line names. FsxwarmError USAGE for nothing."""
+    if not paths and files_from is None and listed is None:
+        raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
+    if nul and files_from is None:
+        raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
+    if files_from is not None:
+        listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)
+    return expanded(paths or (), braces=braces), listed
+
+
+def expanded(paths: Sequence[str], *, braces: bool) -> Sequence[str]:
+    """The PATHs, with `braces` as a shell would expand them. FsxwarmError USAGE."""
+    return [name for path in paths for name in read(expand_braces, path, "--braces")] if braces else paths
 
 
 def absolute(path: str) -> bytes:
@@ -137,6 +154,16 @@ def read(parse: Callable[[str], T], text: str, option: str) -> T:
         return parse(text)
     except ValueError as error:
         raise FsxwarmError(Kind.USAGE, f"{option}: {error}") from None
+
+
+def some_time(text: str | None, option: str) -> float | None:
+    """An option's duration, in seconds, that is more than none at all. FsxwarmError USAGE."""
+    if text is None:
+        return None
+    seconds = read(parse_duration, text, option)
+    if seconds <= 0:
+        raise FsxwarmError(Kind.USAGE, f"{option} leaves no time at all", hint="write 90s, 15m or 2h")
+    return seconds
 
 
 def _here() -> bytes:

@@ -24,6 +24,7 @@ from fsxwarm.cli.options import (
     Nul,
     Paths,
     read,
+    some_time,
 )
 from fsxwarm.cli.preload_run import Command, estimate, warm
 from fsxwarm.cli.progress import Mode, choose
@@ -33,7 +34,7 @@ from fsxwarm.cli.thaw import Days, Thaw, Tier, thaw_wish
 from fsxwarm.engine.order import Order
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.s3 import CheckS3
-from fsxwarm.model.units import parse_amount, parse_duration, parse_rate, parse_share
+from fsxwarm.model.units import parse_amount, parse_rate, parse_share
 
 OrderOption = Annotated[
     Order,
@@ -203,7 +204,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         exclude=tuple(exclude or ()),
         braces=braces,
         order=order,
-        deadline=None if deadline is None else _positive(read(parse_duration, deadline, "--deadline")),
+        deadline=some_time(deadline, "--deadline"),
         rate=None if rate is None else read(parse_rate, rate, "--rate"),
         report=named_for(report, part),
         metrics_file=named_for(metrics_file, part),
@@ -253,12 +254,6 @@ def _in_background(command: Command) -> Exit:
         code = run(lambda app: warm(app, command, process), json=command.json, backend=command.backend)
         process.ended(code)
     return code
-
-
-def _positive(seconds: float) -> float:
-    if seconds <= 0:
-        raise FsxwarmError(Kind.USAGE, "--deadline leaves no time at all", hint="write 90s, 15m or 2h")
-    return seconds
 
 
 def _check(command: Command, *, dry_run: bool, background: bool, no_wait: bool) -> None:

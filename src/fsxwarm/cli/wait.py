@@ -16,7 +16,20 @@ from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_view import line
 from fsxwarm.cli.latest import Latest, Marker, with_latest
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, absolute, read
+from fsxwarm.cli.options import (
+    BackendOption,
+    Braces,
+    Exclude,
+    FilesFrom,
+    Include,
+    Json,
+    Nul,
+    Paths,
+    absolute,
+    expanded,
+    read,
+    some_time,
+)
 from fsxwarm.cli.options import select as select_files
 from fsxwarm.cli.output import complain, console, emit_json
 from fsxwarm.cli.preload import OrderOption
@@ -30,9 +43,8 @@ from fsxwarm.engine.order import Order
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.waiting import Waiting
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
-from fsxwarm.model.braces import expand_braces
 from fsxwarm.model.s3 import is_uri
-from fsxwarm.model.units import format_count, format_duration, format_size, parse_duration, parse_share
+from fsxwarm.model.units import format_count, format_duration, format_size, parse_share
 
 _BETWEEN: Final = 60.0
 """Seconds between two lines in a log."""
@@ -95,11 +107,9 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
     are looked at, cheaply, from here. Exits with 4 when the time is up first.
     """
     share = 1.0 if ready is None else read(parse_share, ready, "--ready")
-    patience = None if timeout is None else _positive(read(parse_duration, timeout, "--timeout"))
+    patience = some_time(timeout, "--timeout")
     began = time.monotonic()
-    names = with_latest(paths, latest, marker, json=json)
-    if braces:
-        names = [name for path in names for name in read(expand_braces, path, "--braces")]
+    names = expanded(with_latest(paths, latest, marker, json=json), braces=braces)
     client = daemon_or_not(
         local=local,
         by_daemon=by_daemon,
@@ -148,12 +158,6 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
         return code
 
     return run(work, json=json, backend=backend)
-
-
-def _positive(seconds: float) -> float:
-    if seconds <= 0:
-        raise FsxwarmError(Kind.USAGE, "--timeout leaves no time at all", hint="write 90s, 15m or 2h")
-    return seconds
 
 
 # ---- by looking ----------------------------------------------------------------------------------------------------
