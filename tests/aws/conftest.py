@@ -82,14 +82,13 @@ MakeMachine = Callable[..., Machine]
 
 
 @pytest.fixture
-def machine(sim_fsx: Callable[..., SimulatedFsx], variables: dict[str, str], tmp_path: Path) -> Iterator[MakeMachine]:
+def machine(sim_fsx: Callable[..., SimulatedFsx], variables: dict[str, str], tmp_path: Path) -> MakeMachine:
     """Make a machine: `machine(file_system, "--files", "20", …)`."""
-    with ExitStack():
 
-        def make(system: dict[str, Any], *options: str) -> Machine:
-            return _mounted(system, sim_fsx(*options), variables, tmp_path)
+    def make(system: dict[str, Any], *options: str) -> Machine:
+        return _mounted(system, sim_fsx(*options), variables, tmp_path)
 
-        yield make
+    return make
 
 
 def _mounted(system: dict[str, Any], fsx: SimulatedFsx, variables: dict[str, str], folder: Path) -> Machine:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from aws.world import FILES, World
+from aws.world import FILES, World, reported
 from cli.machine import Done
+from daemon import live
 
 
 class Served:
     """A world with a daemon in it."""
 
-    def __init__(self, world: World, socket: Path, log: Path) -> None:
-        self.world, self.socket, self.log = world, socket, log
+    def __init__(self, world: World, socket: Path) -> None:
+        self.world, self.socket = world, socket
 
     def fsxwarm(self, *arguments: str | Path) -> Done:
         return self.world.here.fsxwarm(*arguments, FSXWARM_DAEMON_SOCKET=str(self.socket))
@@ -31,34 +29,17 @@ class Served:
 def served(world: World) -> Iterator[Served]:
     with tempfile.TemporaryDirectory(prefix="fsxwarm-s3-") as name:  # a socket's name must be short
         folder = Path(name)
-        config = folder / "config.toml"
-        config.write_text(
+        (folder / "config.toml").write_text(
             f'[daemon]\nsocket = "{folder}/s"\nstate = "{folder}/state"\ngroup = ""\nadmin_group = ""\n'
             '[metrics]\nlisten = ""\n'
         )
-        here = world.here
-        environ = here.fsx.environ(os.environ) | here.variables
-        command = [sys.executable, "-m", "fsxwarm", "daemon", "--config", str(config)]
-        with (folder / "log").open("wb") as log, subprocess.Popen(command, env=environ, stderr=log) as process:
+        with closing(live.Systemd(folder)) as systemd:
+            process = live.start(folder, world.here.fsx, systemd, world.here.variables)
             try:
-                ended = time.monotonic() + 30
-                while '"ready"' not in (folder / "log").read_text():
-                    assert process.poll() is None, (folder / "log").read_text()
-                    assert time.monotonic() < ended
-                    give_time(0.1)
-                yield Served(world, folder / "s", folder / "log")
+                systemd.wait_for("READY=1")
+                yield Served(world, folder / "s")
             finally:
-                process.terminate()
-
-
-def give_time(seconds: float) -> None:
-    """Give another process some time."""
-    subprocess.run(["sleep", str(seconds)], check=True)
-
-
-def reasons(report: Path) -> dict[str, tuple[str, str]]:
-    found = [json.loads(line) for line in report.read_text().splitlines()]
-    return {one["path"]: (one["outcome"], one["reason"]) for one in found if "path" in one}
+                live.end(process)
 
 
 def test_a_job_with_an_address_has_each_files_reason(served: Served, tmp_path: Path) -> None:
@@ -73,7 +54,7 @@ def test_a_job_with_an_address_has_each_files_reason(served: Served, tmp_path: P
     expected = {str(path): ("blocked", "storage_class") for path in files[:2]}
     expected |= {str(path): ("blocked", "object_missing") for path in files[2:4]}
     expected |= {str(path): ("failed", "access_denied") for path in files[4:6]}
-    assert reasons(report) == expected
+    assert reported(report) == expected
     counters = done.json["job"]["counters"]
     assert counters["restored"]["files"] == FILES - 6
     assert counters["reasons"] == {"storage_class": 2, "object_missing": 2, "access_denied": 2}

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from aws.conftest import MakeWorld
-from aws.world import World
-
-
-def _lines(report: Path) -> dict[str, tuple[str, str]]:
-    found = [json.loads(line) for line in report.read_text().splitlines()]
-    return {one["path"]: (one["outcome"], one["reason"]) for one in found if "path" in one}
+from aws.world import World, reported
 
 
 def test_one_in_a_hundred_in_glacier_missing_or_denied_each_has_its_reason(
@@ -29,7 +23,7 @@ def test_one_in_a_hundred_in_glacier_missing_or_denied_each_has_its_reason(
     expected = {str(path): ("blocked", "storage_class") for path in cold}
     expected |= {str(path): ("blocked", "object_missing") for path in gone}
     expected |= {str(path): ("failed", "access_denied") for path in denied}
-    assert _lines(report) == expected
+    assert reported(report) == expected
     assert done.json["outcomes"]["restored"]["files"] == 970
     assert world.released() == sorted([*cold, *gone, *denied])
 

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 from aws.fake_endpoint import Trouble
-from aws.world import FILES, World
-
-
-def _lines(report: Path) -> dict[str, tuple[str, str]]:
-    found = [json.loads(line) for line in report.read_text().splitlines()]
-    return {one["path"]: (one["outcome"], one["reason"]) for one in found if "path" in one}
-
-
-def test_what_s3_cannot_give_is_blocked_and_the_rest_is_warm(world: World, tmp_path: Path) -> None:
-    files = world.files
-    world.archive(files[:3])
-    world.delete(files[3:6])
-    report = tmp_path / "report"
-    done = world.here.fsxwarm("preload", "s3://data/base/", "--json", "--report", report)
-    assert done.status == 3, done
-    expected = {str(path): ("blocked", "storage_class") for path in files[:3]}
-    expected |= {str(path): ("blocked", "object_missing") for path in files[3:6]}
-    assert _lines(report) == expected
-    assert done.json["outcomes"]["restored"]["files"] == FILES - 6
-    assert done.json["s3"]["checked"]["files"] == FILES
-    assert done.json["s3"]["requests"] == 1
-    assert world.here.fsx.control("counters")["requests"] <= FILES
+from aws.world import FILES, World, reported
 
 
 def test_never_asks_nothing_of_aws(world: World) -> None:
@@ -56,7 +34,7 @@ def test_always_fails_when_s3_may_not_be_listed(world: World) -> None:
     assert world.here.fsx.control("calls").get("requests", 0) == 0
 
 
-def test_each_single_file_has_the_right_reason(world: World, tmp_path: Path) -> None:
+def test_what_s3_cannot_give_has_its_reason_and_the_rest_is_warm(world: World, tmp_path: Path) -> None:
     files = world.files
     world.archive(files[:3])
     world.delete(files[3:6])
@@ -67,8 +45,11 @@ def test_each_single_file_has_the_right_reason(world: World, tmp_path: Path) -> 
     expected = {str(path): ("blocked", "storage_class") for path in files[:3]}
     expected |= {str(path): ("blocked", "object_missing") for path in files[3:6]}
     expected |= {str(path): ("failed", "access_denied") for path in files[6:9]}
-    assert _lines(report) == expected
+    assert reported(report) == expected
     assert done.json["outcomes"]["restored"]["files"] == FILES - 9
+    assert done.json["s3"]["checked"]["files"] == FILES
+    assert done.json["s3"]["requests"] == 1
+    assert world.here.fsx.control("counters")["requests"] <= FILES
 
 
 def test_without_its_log_a_failure_stays_unexplained_and_it_is_said(world: World) -> None:

@@ -15,7 +15,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.moto_api import state_manager
 from moto.s3.models import s3_backends
 
-from aws.world import FILES, World
+from aws.world import FILES, World, reported
 from fsxwarm.model.s3 import ThawTier
 
 
@@ -29,11 +29,6 @@ def frozen(world: World) -> Iterator[World]:
         keys[world.key(path)].status = "IN_PROGRESS"
     yield world
     state_manager.unset_transition("s3::keyrestore")
-
-
-def _reasons(report: Path) -> dict[str, str]:
-    lines = [json.loads(line) for line in report.read_text().splitlines()]
-    return {line["path"]: line["reason"] for line in lines if "path" in line}
 
 
 def test_archived_objects_are_thawed_and_all_is_warm(world: World) -> None:
@@ -105,7 +100,7 @@ def test_at_the_deadline_the_rest_is_warm_and_what_is_not_thawed_is_named(frozen
     assert done.json["found"]["files"] == FILES
     assert done.json["scan_complete"]
     assert done.json["not_reached"]["files"] == 0
-    assert _reasons(report) == {str(path): "thawing" for path in frozen.files[:2]}
+    assert reported(report) == {str(path): ("blocked", "thawing") for path in frozen.files[:2]}
     again = frozen.here.fsxwarm(*arguments, "--deadline", "6s", "--progress", "json")
     assert again.status == 4
     assert {json.loads(line).get("thawing") for line in again.err.splitlines()} >= {2}

@@ -6,6 +6,7 @@ the restore fail, and the file system's log say so.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -107,6 +108,12 @@ class World:
             return Released(total=len(cold), released=count, failed=left)
 
         return self._fsx.ask(work)
+
+
+def reported(report: Path) -> dict[str, tuple[str, str]]:
+    """What a report says of each of its files: outcome and reason."""
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    return {line["path"]: (line["outcome"], line["reason"]) for line in lines if "path" in line}
 
 
 def _last_used(path: Path) -> float:
