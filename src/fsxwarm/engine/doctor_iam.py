@@ -64,7 +64,7 @@ class _Tried:
     async def read(self, chart: Chart) -> None:
         """Try what only reads."""
         if chart.failure is not None:
-            await self._note(chart.failure.action, _raise(chart.failure))
+            self._failed(chart.failure.action, chart.failure)
         if chart.system is None:
             return
         self.allowed[actions.DESCRIBE_FILE_SYSTEMS] = None
@@ -73,8 +73,8 @@ class _Tried:
         for link in chart.links:
             await self._read_objects(link)
         if chart.system.log_group:
-            await self._note(actions.FILTER_EVENTS, self._read_log(chart.system.log_group, chart.system.id))
-        await self._note(actions.DESCRIBE_TASKS, self._cloud.task(_NOBODYS_TASK))
+            await self._try(actions.FILTER_EVENTS, self._read_log(chart.system.log_group, chart.system.id))
+        await self._try(actions.DESCRIBE_TASKS, self._cloud.task(_NOBODYS_TASK))
 
     async def simulate(self, chart: Chart, arn: str) -> None:
         """Ask IAM about what would change something."""
@@ -103,28 +103,28 @@ class _Tried:
             if error.fault is Fault.NOT_FOUND:
                 self.missing[bucket] = None
                 return
-            await self._note(actions.LIST_BUCKET, _raise(error))
+            self._failed(actions.LIST_BUCKET, error)
             return
         self.allowed[actions.LIST_BUCKET] = None
         if listed.objects:
-            await self._note(actions.GET_OBJECT, self._cloud.head(bucket, next(iter(listed.objects))))
+            await self._try(actions.GET_OBJECT, self._cloud.head(bucket, next(iter(listed.objects))))
 
     async def _read_log(self, group: str, system: str) -> None:
         async for _ in self._log.events(group, system, start=self._now - 1, end=self._now):
             return
 
-    async def _note(self, action: str, call: Awaitable[object]) -> None:
-        """Note what came of a call. One that failed for another reason than permission says nothing about that."""
+    async def _try(self, action: str, call: Awaitable[object]) -> None:
+        """Note what comes of a call."""
         try:
             await call
         except CloudError as error:
-            if error.fault is Fault.DENIED:
-                self.denied[action] = None
-            elif error.fault is Fault.NOT_FOUND:
-                self.allowed[action] = None
+            self._failed(action, error)
         else:
             self.allowed[action] = None
 
-
-async def _raise(error: CloudError) -> None:
-    raise error
+    def _failed(self, action: str, error: CloudError) -> None:
+        """A call that failed for another reason than permission says nothing about that."""
+        if error.fault is Fault.DENIED:
+            self.denied[action] = None
+        elif error.fault is Fault.NOT_FOUND:
+            self.allowed[action] = None
