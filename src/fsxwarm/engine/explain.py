@@ -20,7 +20,8 @@ from fsxwarm.model.units import format_count
 from fsxwarm.ports.cloud import CloudError
 from fsxwarm.ports.restore_log import RestoreLog
 
-_HELD: Final = 50_000
+HELD: Final = 50_000
+"""Failures that are held back at a time."""
 _REMEMBERED: Final = 200_000
 SLACK: Final = 60.0
 """Seconds by which the clocks of FSx and of this machine may differ."""
@@ -32,6 +33,11 @@ _EVERY: Final = 20.0
 """Seconds between looks into the log while files are being warmed."""
 _TELL_AGAIN: Final = 10
 """A reason is told again once so many times as many files have failed for it."""
+
+
+def is_unexplained(finish: Finish) -> bool:
+    """Whether a restore failed and nobody knows why yet."""
+    return finish.outcome is Outcome.FAILED and finish.reason is Reason.RESTORE_FAILED
 
 
 class Causes:
@@ -117,8 +123,7 @@ class Explaining(Relay):
 
     def settled(self, finish: Finish) -> None:
         """See `Listener`."""
-        failed = finish.outcome is Outcome.FAILED and finish.reason is Reason.RESTORE_FAILED
-        if failed and len(self._held) < _HELD:
+        if is_unexplained(finish) and len(self._held) < HELD:
             self._held[next(self._serial)] = finish
         else:
             super().settled(finish)

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fsxwarm.engine.archive import Archive
-from fsxwarm.engine.explain import SLACK, Enquiry
+from fsxwarm.engine.explain import HELD, SLACK, Enquiry, is_unexplained
 from fsxwarm.engine.walks import Walk
 from fsxwarm.model.messages import Finish
-from fsxwarm.model.outcome import Outcome, Reason
 from fsxwarm.model.s3 import CheckS3
 from fsxwarm.ports.cloud import CloudError
 
-_HELD: Final = 50_000
 _LOOK_BACK: Final = 900.0
 """Seconds before a failure is noticed in which FSx may have told of it: the earlier attempts failed alike."""
 _LOOKS: Final = 3
@@ -46,9 +44,8 @@ class Explainer:
 
     def takes(self, finish: Finish, walks: Sequence[Walk]) -> bool:
         """Hold a file back if its failure wants an explanation; tells whether it does."""
-        unclear = finish.outcome is Outcome.FAILED and finish.reason is Reason.RESTORE_FAILED
         asked = any(walk.wanted.check_s3 != CheckS3.NEVER for walk in walks)
-        if not (unclear and asked) or len(self._held) >= _HELD:
+        if not (is_unexplained(finish) and asked) or len(self._held) >= HELD:
             return False
         self._held.append(_Held(finish, walks, self._wall()))
         return True
