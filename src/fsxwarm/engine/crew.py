@@ -55,7 +55,6 @@ class Turn:
 
     def over(self) -> None:
         """Let the next one come; also called by who gives up without having come."""
-        self._before = None
         self.ended.set()
 
 

@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 from fsxwarm.model.outcome import Reason
 
 SCHEME: Final = "s3://"
-LONGEST_KEY: Final = 1024
-"""Bytes that a key may have in S3."""
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _OFFLINE: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
