@@ -6,6 +6,7 @@ import grp
 import os
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.job import DEFAULT_PRIORITY, Identity
@@ -44,6 +45,10 @@ class Caller:
                 f"a priority above {DEFAULT_PRIORITY} is for administrators",
                 hint=f"ask for {DEFAULT_PRIORITY} or less",
             )
+
+
+NOBODY: Final = Caller(Identity(-1), admin=False)
+"""Whoever comes by a way on which nobody is asked who he is."""
 
 
 @dataclass(frozen=True, slots=True)

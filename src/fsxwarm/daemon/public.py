@@ -6,26 +6,23 @@ By default on the loopback interface.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
 
-from fsxwarm.daemon.access import Caller, Circle
+from fsxwarm.daemon.access import NOBODY, Caller, Circle
 from fsxwarm.daemon.gate import Gate, GateLimits
 from fsxwarm.daemon.server import in_one_form, visit_of
 from fsxwarm.daemon.speaking import HEADERS, Speakers
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.metrics.exposition import Exposition
 from fsxwarm.model.address import Address
-from fsxwarm.model.job import Identity
 from fsxwarm.model.measures import Measures
 from fsxwarm.model.meter import Meter
 
 _LIMITS: Final = GateLimits(connections=256, connections_each=256, patience=20.0)
-_NOBODY: Final = Caller(Identity(-1), admin=False)
 _HEAD: Final = 8 << 10
 """Bytes that a request's first line, and each of its headers, may have."""
 _LAG_EVERY: Final = 1.0
@@ -55,7 +52,7 @@ class OpenGate(Gate):
         """FsxwarmError TOO_MANY."""
         if self.count >= self.limits.connections:
             raise FsxwarmError(Kind.TOO_MANY, "too many connections", hint="close some, then try again")
-        return _NOBODY
+        return NOBODY
 
 
 class Public:
@@ -68,26 +65,13 @@ class Public:
             app.router.add_get(path, answer)
         self._speakers = Speakers(app, keepalive_timeout=_LIMITS.patience, max_line_size=_HEAD, max_field_size=_HEAD)
         self._gate = OpenGate(Circle(-1, None, None), _LIMITS, self._speakers)
-        self._server: asyncio.Server | None = None
 
     async def start(self) -> Address:
         """Listen; returns where. FsxwarmError CONFLICT says why that cannot be."""
-        await self._speakers.start()
-        try:
-            self._server = await asyncio.get_running_loop().create_server(self._gate, *self._address)
-        except OSError as error:
-            await self._speakers.close()
-            raise FsxwarmError(
-                Kind.CONFLICT,
-                f"cannot listen at {self._address}: {os.strerror(error.errno) if error.errno else error}",
-                hint="name another address (metrics.listen)",
-            ) from None
-        return Address(*self._server.sockets[0].getsockname()[:2])
+        return await self._speakers.listen(self._gate, self._address, "metrics.listen")
 
     async def close(self) -> None:
         """Take no more connections, and hang up."""
-        if self._server is not None:
-            self._server.close()
         await self._speakers.close()
 
 

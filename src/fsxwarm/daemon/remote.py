@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -106,26 +105,13 @@ class Remote:
         app.router.add_post(sealed.ROUTE, self._handle)
         self._speakers = Speakers(app, keepalive_timeout=limits.patience, max_line_size=_HEAD, max_field_size=_HEAD)
         self.gate = RemoteGate(Circle(-1, None, None), limits, self._speakers, networks=networks)
-        self._server: asyncio.Server | None = None
 
     async def start(self, address: Address) -> Address:
         """Listen; returns where. FsxwarmError CONFLICT says why that cannot be."""
-        await self._speakers.start()
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(self.gate, *address, backlog=_BACKLOG)
-        except OSError as error:
-            await self._speakers.close()
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise FsxwarmError(
-                Kind.CONFLICT, f"cannot listen at {address}: {reason}", hint="name another address (remote.listen)"
-            ) from None
-        return Address(*self._server.sockets[0].getsockname()[:2])
+        return await self._speakers.listen(self.gate, address, "remote.listen", _BACKLOG)
 
     async def close(self) -> None:
         """Take no more connections, let answers that are on their way go out, and hang up."""
-        if self._server is not None:
-            self._server.close()
         await self._speakers.close()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from http import HTTPStatus
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from fsxwarm.daemon.gate import error_body
+from fsxwarm.daemon.gate import Gate, error_body
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.model.address import Address
 
 HEADERS: Final = {"Server": "fsxwarm", "Cache-Control": "no-store"}
 _LONGEST: Final = 200
@@ -26,13 +28,32 @@ class Speakers:
     def __init__(self, app: web.Application, **options: Any) -> None:
         self._options = {**options, "logger": _LOG, "access_log": None, "auto_decompress": False}
         self._runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=1.0)
+        self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
         """To be awaited before the first connection."""
         await self._runner.setup()
 
+    async def listen(self, gate: Gate, address: Address, key: str, backlog: int = 100) -> Address:
+        """Start, and take connections at an address that `gate` lets in; returns where.
+
+        FsxwarmError CONFLICT says why that cannot be, and by which `key` of the configuration to name another address.
+        """
+        await self.start()
+        try:
+            self._server = await asyncio.get_running_loop().create_server(gate, *address, backlog=backlog)
+        except OSError as error:
+            await self.close()
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise FsxwarmError(
+                Kind.CONFLICT, f"cannot listen at {address}: {reason}", hint=f"name another address ({key})"
+            ) from None
+        return Address(*self._server.sockets[0].getsockname()[:2])
+
     async def close(self) -> None:
-        """Let answers that are on their way go out, and hang up."""
+        """Take no more connections, let answers that are on their way go out, and hang up."""
+        if self._server is not None:
+            self._server.close()
         await self._runner.cleanup()
 
     def __call__(self) -> asyncio.Protocol:
