@@ -6,6 +6,7 @@ import grp
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -89,6 +90,13 @@ class Live:
         if done.returncode:
             raise ConnectionError(f"curl: {done.returncode}")
         return parse(done.stdout)
+
+    def reload(self) -> None:
+        """Let it read its configuration anew."""
+        self.systemd.forget()
+        self.process.send_signal(signal.SIGHUP)
+        self.systemd.wait_for("RELOADING=1")
+        self.systemd.wait_for("READY=1")
 
     def job(self, uid: int, *paths: str | Path, kind: str = "preload", **wish: Any) -> dict[str, Any]:
         """Submit a job as a user, and wait for its end."""

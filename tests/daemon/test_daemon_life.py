@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -26,13 +25,6 @@ def live() -> Iterator[Live]:
         yield running
 
 
-def reload(live: Live) -> None:
-    live.systemd.forget()
-    live.process.send_signal(signal.SIGHUP)
-    live.systemd.wait_for("RELOADING=1")
-    live.systemd.wait_for("READY=1")
-
-
 def test_it_says_when_it_is_ready_and_answers_then(live: Live) -> None:
     assert live.ask(os.geteuid(), "GET", "/v1/health").json["ok"] is True
     assert "ready" in [line["event"] for line in live.log]
@@ -42,12 +34,12 @@ def test_a_new_configuration_holds_from_the_reload_on(live: Live) -> None:
     before = live.config.read_text()
     live.config.write_text(before + "[limits]\nrequest_size = 100\n")
     try:
-        reload(live)
+        live.reload()
         wish = {"kind": "preload", "paths": [str(live.mount)], "label": "x" * 100}
         assert live.ask(os.geteuid(), "POST", "/v1/jobs", wish).status == 413
     finally:
         live.config.write_text(before)
-        reload(live)
+        live.reload()
     assert live.log[-1]["event"] == "configuration_read"
 
 
@@ -56,7 +48,7 @@ def test_a_bad_configuration_changes_nothing_and_is_told_of(live: Live, bad: str
     before = live.config.read_text()
     live.config.write_text(bad)
     try:
-        reload(live)
+        live.reload()
     finally:
         live.config.write_text(before)
     assert live.log[-1]["level"] == "error"
@@ -69,12 +61,12 @@ def test_what_needs_a_restart_is_named(live: Live) -> None:
     before = live.config.read_text()
     live.config.write_text(before.replace("/run/s", "/run/other") + "[warming]\nattempts = 9\nhelpers = 3\n")
     try:
-        reload(live)
-        reload(live)
+        live.reload()
+        live.reload()
         assert any("from the next start on: daemon.socket, warming.helpers" in line for line in live.systemd.heard)
     finally:
         live.config.write_text(before)
-        reload(live)
+        live.reload()
     said = [line.get("after_restart") for line in live.log]
     assert said[-3:] == ["daemon.socket, warming.helpers"] * 2 + [None]
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from daemon.core import PaperCore, PaperWorld, resolve_on_paper
-from daemon.live import gid
+from daemon.live import gid, living
 from fsxwarm.client import sealed
 from fsxwarm.client.remote import RemoteClient
 from fsxwarm.daemon.access import Circle
@@ -29,7 +29,7 @@ from fsxwarm.daemon.remote import Remote
 from fsxwarm.daemon.slurm import SlurmRules
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.address import Address
-from slurm.cluster import USER, lacking
+from slurm.cluster import USER, free_ports, lacking
 from slurm.munge import Munge, munged
 
 STRANGER = "man"
@@ -310,6 +310,19 @@ async def test_one_machine_has_only_so_many_connections(listener: Listener) -> N
     assert "too many connections" in (await listener.raw(b""))[1].decode()
     for _, writer in open_ones:
         await gone(writer)
+
+
+def test_new_limits_hold_for_other_machines_from_the_reload_on(munge: Munge) -> None:
+    address = Address("127.0.0.1", free_ports(1)[0])
+    settings = f'[remote]\nlisten = "{address}"\nnetworks = ["127.0.0.0/8"]\nmunge_socket = "{munge.socket}"\n'
+    with living(settings=settings + '[slurm]\nact_for_others = ["root"]\n') as live:
+        client = RemoteClient(address, munge_socket=str(munge.socket))
+        assert list(client.jobs()) == []
+        live.config.write_text(live.config.read_text() + "[limits]\nrequest_size = 100\n")
+        live.reload()
+        with pytest.raises(FsxwarmError) as caught:
+            client.jobs()
+    assert caught.value.kind is Kind.TOO_LARGE
 
 
 async def test_who_waits_is_told_of_a_restart(listener: Listener) -> None:

@@ -27,6 +27,7 @@ from fsxwarm.daemon.page.folders import Counts
 from fsxwarm.daemon.page.sessions import Sessions
 from fsxwarm.daemon.page.site import Door, Site
 from fsxwarm.daemon.public import Answer, Public, metrics_answer, watch_loop
+from fsxwarm.daemon.remote import Remote
 from fsxwarm.daemon.server import Server
 from fsxwarm.daemon.slurm_world import SlurmWorld
 from fsxwarm.daemon.vocabulary import Line
@@ -67,6 +68,7 @@ class Daemon:
         self._notifier = Notifier(environ, os.getpid())
         self._stop = asyncio.Event()
         self._reloads: set[asyncio.Task[None]] = set()
+        self._remote: Remote | None = None
 
     async def run(self) -> None:
         """Start, serve, stop."""
@@ -132,7 +134,7 @@ class Daemon:
     async def _open_to_others(self, stack: AsyncExitStack, api: Api, server: Server) -> None:
         """Take requests from other machines, if the configuration wants that."""
         if self._config.remote.listen:
-            remote = wiring.remote_of(self._config, api, server, self._environ)
+            remote = self._remote = wiring.remote_of(self._config, api, server, self._environ)
             where = await remote.start(parse_address(self._config.remote.listen))
             stack.push_async_callback(remote.close)
             log(Line.NOTICE, message=f"requests from other machines are taken at {where}")
@@ -172,15 +174,18 @@ class Daemon:
         try:
             config = await asyncio.to_thread(configfile.load, self._environ, self._path)
             circle = await asyncio.to_thread(wiring.circle_of, config)
+            rules = await asyncio.to_thread(wiring.slurm_rules_of, config)
         except FsxwarmError as error:
             log(Line.CONFIGURATION_BAD, error=str(error))
             self._notifier.ready(f"going on with the old configuration: {error.message}")
             return
         later = ", ".join(wiring.after_restart(config, self._config))
         await service.reconfigure(wiring.plan_of(config, service.plan.policy))
-        api.quota, api.slurm.rules = wiring.quota_of(config), wiring.slurm_rules_of(config)
-        server.gate.circle, server.gate.limits = circle, wiring.gate_limits_of(config)
-        server.request_size = config.limits.request_size
+        api.quota, api.slurm.rules = wiring.quota_of(config), rules
+        server.gate.circle = circle
+        for face in (server, self._remote):
+            if face is not None:
+                face.gate.limits, face.request_size = wiring.gate_limits_of(config), config.limits.request_size
         set_up(config.daemon.log)
         log(Line.CONFIGURATION_READ, **({"after_restart": later} if later else {}))
         self._notifier.ready(f"ready; from the next start on: {later}" if later else "ready")
