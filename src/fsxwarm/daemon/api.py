@@ -12,6 +12,7 @@ from fsxwarm.client import wire
 from fsxwarm.daemon import requests, views
 from fsxwarm.daemon.access import Caller
 from fsxwarm.daemon.kept import Kept
+from fsxwarm.daemon.slurm import Service as ServiceOfDesk
 from fsxwarm.daemon.slurm import SlurmDesk, SlurmRules, World
 from fsxwarm.daemon.slurm_requests import SlurmBegin, SlurmEnd
 from fsxwarm.engine.counting import Counted, CountRequest
@@ -22,26 +23,18 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model import job as model
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.filesystems import is_lustre_client
-from fsxwarm.model.lease import Lease, LeaseRequest
+from fsxwarm.model.lease import Lease
 from fsxwarm.ports.tree import Place
 
 T = TypeVar("T")
 
 
-class Service(Protocol):
-    """What the face needs of the daemon's core; see `fsxwarm.engine.service.Service`."""
+class Service(ServiceOfDesk, Protocol):
+    """What the face needs of the daemon's core, the desk for Slurm included; see `fsxwarm.engine.service.Service`."""
 
-    async def submit(self, request: model.JobRequest, /) -> model.Job: ...  # noqa: D102 - documented there
-    def jobs(self, *, owner: int | None = None) -> list[model.JobView]: ...  # noqa: D102 - the same
-    def job(self, id: str, /) -> model.JobView | None: ...  # noqa: A002, D102 - the same
-    async def wait(self, id: str, timeout: float, /) -> model.JobView: ...  # noqa: A002, ASYNC109, D102 - the same
-    async def cancel(self, id: str, /) -> model.JobView: ...  # noqa: A002, D102 - the same
-    async def set_priority(self, id: str, priority: int, /) -> model.JobView: ...  # noqa: A002, D102 - the same
+    async def set_priority(self, id: str, priority: int, /) -> model.JobView: ...  # noqa: A002, D102 - documented there
     async def failures(self, id: str, after: int, limit: int, /) -> list[model.Failure]: ...  # noqa: A002, D102 - the same
-    async def lease(self, request: LeaseRequest, /) -> Lease: ...  # noqa: D102 - the same
     async def renew(self, id: str, seconds: float, /) -> Lease: ...  # noqa: A002, D102 - the same
-    async def release_lease(self, id: str, /) -> None: ...  # noqa: A002, D102 - the same
-    def leases(self, *, owner: int | None = None) -> list[Lease]: ...  # noqa: D102 - the same
     async def coverage(self, path: bytes, identity: model.Identity, /) -> Status: ...  # noqa: D102 - the same
     async def count(self, request: CountRequest, identity: model.Identity, /) -> Counted: ...  # noqa: D102 - the same
     def health(self) -> Health: ...  # noqa: D102 - the same
