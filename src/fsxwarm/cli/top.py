@@ -23,7 +23,7 @@ from fsxwarm.errors import Exit, FsxwarmError, Kind
 _EVERY: Final = 1.0
 _HEARS_EVERY: Final = 0.2
 """Seconds until a key is heard or another size of the terminal is seen, at the latest."""
-_LEAVE: Final = frozenset("qQ\x03\x04")
+_LEAVE: Final = frozenset(b"qQ\x03\x04")
 _PASSING: Final = {Kind.NO_DAEMON, Kind.RESTARTING, Kind.TOO_MANY}
 
 
@@ -67,7 +67,7 @@ def _watch(client: Client, overview: wire.Overview) -> None:
 
     out, note = console(), ""
     with (
-        _keys() as keys,
+        _keys_at_once(),
         Live(console=out, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live,
     ):
         due = time.monotonic() + _EVERY
@@ -75,7 +75,7 @@ def _watch(client: Client, overview: wire.Overview) -> None:
             size = out.size
             live.update(view(overview, width=size.width, height=size.height, note=note, keys=True), refresh=True)
             while time.monotonic() < due and out.size == size:
-                if keys(min(_HEARS_EVERY, max(0.0, due - time.monotonic()))) & _LEAVE:
+                if _leaves(min(_HEARS_EVERY, max(0.0, due - time.monotonic()))):
                     return
             if time.monotonic() >= due:
                 due = time.monotonic() + _EVERY
@@ -88,7 +88,7 @@ def _watch(client: Client, overview: wire.Overview) -> None:
 
 
 @contextmanager
-def _keys() -> Iterator[_Keys]:
+def _keys_at_once() -> Iterator[None]:
     """The keyboard without lines and echo; as it was, afterwards."""
     import termios  # noqa: PLC0415 - only where there is a terminal
     import tty  # noqa: PLC0415 - the same
@@ -96,21 +96,17 @@ def _keys() -> Iterator[_Keys]:
     before = termios.tcgetattr(sys.stdin)
     try:
         tty.setcbreak(sys.stdin)
-        yield _Keys()
+        yield
     except KeyboardInterrupt:
         pass  # it is a way to leave
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-class _Keys:
-    """Hears keys: `keys(seconds)` waits so long for any, and returns those pressed. One that has gone has left."""
-
-    def __call__(self, seconds: float) -> frozenset[str]:
-        ready, _, _ = select.select([sys.stdin], [], [], seconds)
-        if not ready:
-            return frozenset()
-        pressed = os.read(sys.stdin.fileno(), 64)
-        if pressed in {b"", b"\x1b"}:  # the terminal has gone, or Escape; arrows begin with it too
-            return _LEAVE
-        return frozenset(pressed.decode("latin-1"))
+def _leaves(seconds: float) -> bool:
+    """Wait so long for a key; whether it is one that leaves. A terminal that has gone has left."""
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
+    if not ready:
+        return False
+    pressed = os.read(sys.stdin.fileno(), 64)
+    return pressed in {b"", b"\x1b"} or bool(_LEAVE & set(pressed))  # Escape by itself: arrows begin with it too
