@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pwd
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,13 +9,10 @@ from typing import Any, Final
 from fsxwarm.cli.output import console, safe
 from fsxwarm.cli.tables import percent, plain_table
 from fsxwarm.client import wire
+from fsxwarm.client.glance import SETTLED, meaning, settled, user, what
 from fsxwarm.errors import Exit
-from fsxwarm.model.outcome import MEANINGS, Reason
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
-_SHOWN: Final = ("resident", "restored", "released", "already", "left", "failed", "blocked", "vanished", "cancelled")
-_PATHS: Final = 2
-"""Paths of a job in a line of a table."""
 _NAMED: Final = 10
 """Paths of a job that is shown by itself."""
 _NAMES: Final = {"already": "released already", "left": "left alone", "resident": "resident already"}
@@ -25,7 +21,7 @@ _NAMES: Final = {"already": "released already", "left": "left alone", "resident"
 def line(job: wire.Job) -> str:
     """Where a job stands, in one line."""
     counters = job["counters"]
-    found, done = counters["found"], sum(counters[name]["files"] for name in _SHOWN)
+    found, done = counters["found"], settled(job)["files"]
     parts = [f"job {job['id']} {job['phase']}"]
     if job["phase"] == "running" or found["files"]:
         parts.append(f"{done:,} of {format_count(found['files'], 'file')}, {format_size(found['bytes'])}")
@@ -47,26 +43,12 @@ def show_jobs(jobs: Sequence[wire.Job]) -> None:
     table.add_column("what", overflow="fold")  # the one that gives way where the terminal is narrow
     now = time.time()
     for job in jobs:
-        counters = job["counters"]
-        done = sum(counters[name]["files"] for name in _SHOWN)
-        found = counters["found"]["files"]
+        found, done = job["counters"]["found"]["files"], settled(job)["files"]
         share = percent(done / found) if found else ""
         age = format_duration(max(0.0, now - job["created"]))
         who, priority, kind = user(job["owner"]), str(job["priority"]), job["kind"].replace("_", " ")
-        table.add_row(job["id"], who, kind, job["phase"], priority, f"{found:,}", share, age, what(job))
+        table.add_row(job["id"], who, kind, job["phase"], priority, f"{found:,}", share, age, safe(what(job)))
     console().print(table)
-
-
-def what(job: wire.Job) -> str:
-    """What a job is about, in a few words: its label, or the first of its paths."""
-    if job["label"]:
-        return safe(job["label"])
-    named = [safe(name["path"]) for name in job["paths"][:_PATHS]]
-    if len(job["paths"]) > _PATHS:
-        named.append(f"and {len(job['paths']) - _PATHS:,} more")
-    if job["listed"]:
-        named.append(f"a list of {format_count(job['listed'], 'file')}")
-    return ", ".join(named)
 
 
 def show_origin(job: wire.Job) -> None:
@@ -102,17 +84,16 @@ def show_job(job: wire.Job) -> None:
     out.print(line(job))
     table = plain_table("", ["files", "size"])
     counters = job["counters"]
-    for name in _SHOWN:
+    for name in SETTLED:
         count: wire.Count = counters[name]
         if count["files"]:
             table.add_row(_NAMES.get(name, name), f"{count['files']:,}", format_size(count["bytes"]))
     if table.row_count:
         out.print(table)
     for word, files in sorted(counters["reasons"].items()):
-        meaning = MEANINGS[Reason(word)] if word in set(Reason) else None
-        why = word.replace("_", " ") if meaning is None else meaning.what
-        if meaning is not None and meaning.todo != "nothing":
-            why += f"; {meaning.todo}"
+        why, todo = meaning(word)
+        if todo not in {"", "nothing"}:
+            why += f"; {todo}"
         out.print(f"{format_count(files, 'file')}: {why}")
     if counters["unreadable"]:
         out.print(f"{format_count(counters['unreadable'], 'path')} could not be looked at")
@@ -138,11 +119,3 @@ def exit_of(job: wire.Job) -> Exit:
     if job["exit"] is not None:
         return Exit(job["exit"])
     return Exit.INTERRUPTED if job["phase"] == "cancelled" else Exit.DONE
-
-
-def user(uid: int) -> str:
-    """A user's name, or number where there is none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

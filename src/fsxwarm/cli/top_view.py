@@ -11,11 +11,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fsxwarm.cli.job_view import user
 from fsxwarm.cli.output import safe
 from fsxwarm.cli.tables import bar, draws_blocks, percent
 from fsxwarm.client import wire
-from fsxwarm.client.glance import coverage, misses, points, rate, settled, share, what
+from fsxwarm.client.glance import coverage, missed, misses, points, rate, settled, share, user, what
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
 _STEPS: Final = "▁▂▃▄▅▆▇█"
@@ -154,7 +153,7 @@ def _nothing() -> Table:
 def _row(job: wire.Job, *, wide: bool) -> list[str | Text]:
     done, found, part = settled(job), job["counters"]["found"], share(job)
     more = "" if job["counters"]["scanned"] or job["final"] else "+"
-    bad = job["counters"]["failed"]["files"] + job["counters"]["blocked"]["files"] + job["counters"]["unreadable"]
+    bad = missed(job)
     style = "red" if bad or job["phase"] == "failed" else "green" if job["final"] else "blue"
     return [
         job["id"],

@@ -1,20 +1,24 @@
-"""What an overview says to people, in `fsxwarm top` and on the page: rates, shares, why files are not resident."""
+"""What jobs and overviews say to people, in commands and on the page: rates, shares, why files are not resident."""
 
 from __future__ import annotations
 
 import itertools
+import pwd
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fsxwarm.client import wire
 from fsxwarm.model.outcome import MEANINGS, Reason
+from fsxwarm.model.units import format_count
 
 _OVER: Final = 30.0
 """Seconds that the present rate looks back."""
-_SETTLED: Final = (
-    "resident", "restored", "released", "already", "left", "failed", "blocked", "vanished", "cancelled",
-)  # fmt: skip
+SETTLED: Final = ("resident", "restored", "released", "already", "left", "failed", "blocked", "vanished", "cancelled")
+"""The counters of files that will not change any more."""
+_PATHS: Final = 2
+"""Paths of a job that are named where there are only a few words for it."""
 
 
 class Point(NamedTuple):
@@ -38,8 +42,14 @@ class Miss(NamedTuple):
 
 def settled(job: wire.Job) -> wire.Count:
     """Files and bytes of a job that will not change any more."""
-    counts: list[wire.Count] = [job["counters"][name] for name in _SETTLED]
+    counts: list[wire.Count] = [job["counters"][name] for name in SETTLED]
     return {"files": sum(one["files"] for one in counts), "bytes": sum(one["bytes"] for one in counts)}
+
+
+def missed(job: wire.Job) -> int:
+    """How many files and folders of a job could not be made resident."""
+    counters = job["counters"]
+    return counters["failed"]["files"] + counters["blocked"]["files"] + counters["unreadable"]
 
 
 def share(job: wire.Job) -> float | None:
@@ -98,11 +108,21 @@ def meaning(reason: str) -> tuple[str, str]:
 
 
 def what(job: wire.Job) -> str:
-    """What a job is about, in a few words."""
+    """What a job is about, in a few words: its label, or the first of its paths."""
     if job["label"]:
         return job["label"]
-    names = ", ".join(name["path"] for name in job["paths"][:2])
-    more = len(job["paths"]) - 2
-    if more > 0:
-        names += f" and {more} more"
-    return names or f"{job['listed']:,} listed files"
+    named = [name["path"] for name in job["paths"][:_PATHS]]
+    if len(job["paths"]) > _PATHS:
+        named.append(f"and {len(job['paths']) - _PATHS:,} more")
+    if job["listed"]:
+        named.append(f"a list of {format_count(job['listed'], 'file')}")
+    return ", ".join(named)
+
+
+@lru_cache(1024)  # it may ask a server far away
+def user(uid: int) -> str:
+    """A user's name, or number where there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

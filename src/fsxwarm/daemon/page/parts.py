@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pwd
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote_from_bytes
 
 from fsxwarm.client import naming, wire
-from fsxwarm.client.glance import Miss, coverage, misses, points, rate, settled, share, what
+from fsxwarm.client.glance import Miss, coverage, missed, misses, points, rate, settled, share, user, what
 from fsxwarm.daemon.page.charts import bar, curve
 from fsxwarm.daemon.page.markup import Markup, join, tag
 from fsxwarm.daemon.page.tables import cell, row, simple_row, table
@@ -150,7 +148,7 @@ def _job(job: wire.Job, limit: str) -> Markup:
     going = job["phase"] == "running"
     speed = f"{format_rate(job['bytes_per_second'])}{binds}" if going and job["bytes_per_second"] else ""
     left = format_duration(job["eta"]) if going and job["eta"] is not None else ""
-    bad = job["counters"]["failed"]["files"] + job["counters"]["blocked"]["files"] + job["counters"]["unreadable"]
+    bad = missed(job)
     about: list[str] = [tag("bdi", what(job)), tag("small", f" {user(job['owner'])}, {job['kind'].replace('_', ' ')}")]
     folders = [_folder(name) for name in job["paths"][:3]] if job["kind"] != "release" else []
     if folders:
@@ -223,15 +221,6 @@ def slowest(some: Sequence[wire.Slow]) -> Markup:
         for one in some
     ]
     return _section("slow", "Longest at FSx", table("The files longest at FSx", titles, rows))
-
-
-@lru_cache(1024)  # it may ask a server far away
-def user(uid: int) -> str:
-    """A user's name, or number where there is none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _section(name: str, title: str, *content: str) -> Markup:

@@ -16,7 +16,8 @@ from typing import Any, Final, cast
 from aiohttp import web
 
 from fsxwarm.client import wire
-from fsxwarm.daemon.access import Caller, Circle
+from fsxwarm.client.glance import user
+from fsxwarm.daemon.access import NOBODY, Caller, Circle
 from fsxwarm.daemon.api import Api, Call
 from fsxwarm.daemon.logs import log
 from fsxwarm.daemon.page import folders, parts
@@ -48,7 +49,6 @@ _ASSETS: Final = {
     "icon.svg": "image/svg+xml",
 }
 _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - nothing is bound here
-_NOBODY: Final = Caller(Identity(-1), admin=False)
 _AT_MOST_EVERY: Final = 1.0
 """Seconds between two updates that a page is told of, however much happens."""
 _AT_LEAST_EVERY: Final = 5.0
@@ -106,7 +106,7 @@ class Site:
     # ---- who looks ---------------------------------------------------------------------------------------------
 
     def _open(self, shown: _Shown) -> Answer:
-        return self._guarded(lambda request: shown(request, _NOBODY, "what everybody may see"))
+        return self._guarded(lambda request: shown(request, NOBODY, "what everybody may see"))
 
     def _of_session(self, shown: _Shown) -> Answer:
         async def answer(request: web.Request) -> web.StreamResponse:
@@ -114,7 +114,7 @@ class Site:
             caller = self._circle().admit(session.identity)
             if caller is None:
                 raise FsxwarmError(Kind.NO_PERMISSION, "the daemon is not for you any more", hint="")
-            return await shown(request, caller, f"as {parts.user(caller.uid)}{' (administrator)' * caller.admin}")
+            return await shown(request, caller, f"as {user(caller.uid)}{' (administrator)' * caller.admin}")
 
         return self._guarded(answer)
 
@@ -158,7 +158,7 @@ class Site:
 
     async def _page(self, request: web.Request, caller: Caller, viewer: str) -> web.StreamResponse:
         overview = self._api.seen_by(caller)
-        own = caller is not _NOBODY
+        own = caller is not NOBODY
         shown = [parts.warm(overview, links=own), parts.now(overview), parts.spaces(overview["rooms"])]
         if not own:
             shown.append(tag("p", "Your own jobs and files: run ", tag("code", "fsxwarm page"), " in a terminal."))
@@ -209,7 +209,7 @@ class Site:
         try:
             await response.prepare(request)
             async for _ in self._beats(caller):
-                if caller is not _NOBODY:
+                if caller is not NOBODY:
                     self._session(request)  # which may have ended meanwhile
                 await response.write(b"data: anew\n\n")
         except FsxwarmError:
