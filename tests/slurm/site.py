@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -110,8 +109,3 @@ def site(*extra: str, etc: Mapping[str, str] | None = None, hooks: str = "", fil
             living("--files", str(files), settings=settings, FSXWARM_DAEMON_GROUP=USER, FSXWARM_ATTEMPTS="1")
         )
         yield Site(cluster, daemon, address, folder)
-
-
-def without_daemon(hooks: Path) -> None:
-    """Let the hooks ask where nobody listens."""
-    shutil.copy(HOOKS / "fsxwarm.conf", hooks / "fsxwarm.conf")

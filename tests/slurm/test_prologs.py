@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from slurm.cluster import NODES
-from slurm.site import HOOKS, UID, Site, site, without_daemon
+from slurm.site import HOOKS, UID, Site, site
 
 SCRIPT = "#!/bin/sh\necho ran\n"
 BOTH = (
@@ -97,7 +97,6 @@ def test_without_a_daemon_the_job_runs(machine: Site) -> None:
     conf = machine.hooks / "fsxwarm.conf"
     kept = conf.read_text()
     try:
-        without_daemon(machine.hooks)
         conf.write_text(kept.replace(str(machine.address), "127.0.0.1:1"))
         ran(machine, machine.cluster.sbatch(SCRIPT, "-N2", "--comment=fsxwarm:preload=/x"))
     finally:
