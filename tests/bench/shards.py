@@ -7,11 +7,7 @@ and about 345 with four clients). Each shard is a client of its own, with the co
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import dataclass
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.tables import table
 from bench.virtual import Quiet
@@ -50,13 +46,13 @@ class Shared:
     largest: float
 
 
-def warm(count: int, dataset: Dataset = DATASET, spec: WorldSpec = SPEC) -> Shared:
-    """Warm a dataset by so many shards at once."""
+def warm(count: int) -> Shared:
+    """Warm the dataset by so many shards at once."""
 
     async def go() -> Shared:
-        world = World(spec)
+        world = World(SPEC)
         names = VirtualNamespace(world)
-        files = len(make(names, dataset))
+        files = len(make(names, DATASET))
         clockwork = Clockwork(world)
         bounds = WindowPolicy()
 
@@ -98,7 +94,3 @@ def main() -> bool:
         rows,
     )
     return good
-
-
-if __name__ == "__main__":
-    sys.exit(not main())

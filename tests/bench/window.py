@@ -99,11 +99,11 @@ class CountingHsm(SimHsm):
         super().__init__(clockwork, names)
         self.lookups: Counter[bytes] = Counter()
 
-    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] | None = None) -> list[Flags | Trouble]:
+    async def states(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Flags | Trouble]:
         self.lookups.update(paths)
         return await super().states(paths, keys)
 
-    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] | None = None) -> list[Action | Trouble]:
+    async def actions(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> list[Action | Trouble]:
         self.lookups.update(paths)
         return await super().actions(paths, keys)
 
