@@ -151,9 +151,7 @@ class Account:
         """Whether a task runs on a file system; each time this is asked, it is nearer to its end."""
         running = [one for one in self.tasks if one["FileSystemId"] == system and one["Lifecycle"] in _RUNNING]
         for task in running:
-            task["looks"] -= 1
-            if task["looks"] < 0:
-                self._end(task)
+            self._look(task)
         return bool(running)
 
     def _fsx_describe_data_repository_tasks(self, fields: Json) -> Json:
@@ -163,11 +161,15 @@ class Account:
             raise RefusalError("DataRepositoryTaskNotFound", "no such task")
         for task in found:
             if task["Lifecycle"] in _RUNNING:
-                task["looks"] -= 1
-                task["Lifecycle"] = "EXECUTING"
-                if task["looks"] < 0:
-                    self._end(task)
+                self._look(task)
         return {"DataRepositoryTasks": [_shown(task) for task in found]}
+
+    def _look(self, task: Json) -> None:
+        """A running task is seen once more: it executes, or has ended."""
+        task["looks"] -= 1
+        task["Lifecycle"] = "EXECUTING"
+        if task["looks"] < 0:
+            self._end(task)
 
     def _end(self, task: Json) -> None:
         days = task["ReleaseConfiguration"]["DurationSinceLastAccess"]["Value"]

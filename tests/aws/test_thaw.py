@@ -36,7 +36,7 @@ class Glacier(PaperCloud):
         if stored is not None and stored.thaw is Thaw.ONGOING:
             self.looks[key] = self.looks.get(key, 0) + 1
             if self.looks[key] >= self.rounds:
-                live = replace(stored, thaw=Thaw.LIVE, archive="" if stored.archive else stored.archive)
+                live = replace(stored, thaw=Thaw.LIVE, archive="")
                 self.objects[key] = live
                 return live
         return stored
