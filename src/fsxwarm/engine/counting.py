@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fsxwarm.engine.addresses import Addresses
-from fsxwarm.engine.selection import Selection, Unusable
+from fsxwarm.engine.selection import Selection, Unusable, chunked
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.ports.hsm import Hsm
@@ -15,7 +14,6 @@ from fsxwarm.ports.tree import Filters, Tree
 
 MOST_FOLDERS: Final = 50_000
 """Folders in one answer: somebody is to read them, or at least to hold them."""
-_CHUNK: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ async def count(request: CountRequest, tree: Tree, hsm: Hsm, addresses: Addresse
     selection = Selection(
         tree,
         request.paths,
-        listed=_chunks(request.files) if request.files else None,
+        listed=chunked(request.files) if request.files else None,
         filters=Filters(request.include, request.exclude),
         whole=request.flags or (request.depth is not None and bool(request.files)),
         addresses=addresses,
@@ -55,8 +53,3 @@ async def count(request: CountRequest, tree: Tree, hsm: Hsm, addresses: Addresse
             Kind.TOO_LARGE, f"there are {len(status.folders):,} folders", hint="break it down less deep (--by-folder)"
         )
     return Counted(status, selection.missing, selection.outside)
-
-
-async def _chunks(files: Sequence[bytes]) -> AsyncIterator[Sequence[bytes]]:
-    for start in range(0, len(files), _CHUNK):
-        yield files[start : start + _CHUNK]

@@ -138,7 +138,7 @@ class Selection:
                     async for batch in self.tree.walk(place, self._filters, whole=whole):
                         yield batch
             else:
-                files = _chunked([place.path for place in places])
+                files = chunked([place.path for place in places])
                 async for batch in self.tree.listed(files, self._filters, whole=whole):
                     yield batch
 
@@ -293,6 +293,7 @@ def _count(items: list[Entry | Resident], run: Resident) -> None:
         items.append(run)
 
 
-async def _chunked(paths: Sequence[bytes]) -> AsyncIterator[Sequence[bytes]]:
+async def chunked(paths: Sequence[bytes]) -> AsyncIterator[Sequence[bytes]]:
+    """A list, some of it at a time."""
     for start in range(0, len(paths), _FILES_AT_ONCE):
         yield paths[start : start + _FILES_AT_ONCE]

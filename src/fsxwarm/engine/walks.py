@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from fsxwarm.engine.intake import Intake
-from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.selection import Selection, chunked
 from fsxwarm.model.job import Count, Counters, Identity, Job
 from fsxwarm.model.outcome import Outcome
 from fsxwarm.model.progress import Progress
@@ -18,7 +18,6 @@ from fsxwarm.ports.tree import Filters, Tree
 
 _FRESH: Final = 60.0
 """Seconds after its begin in which a walk may be joined: what it has seen is still true enough."""
-_CHUNK: Final = 1000
 
 
 class Wanted(NamedTuple):
@@ -47,16 +46,11 @@ def select(job: Job, tree: Tree, files: Sequence[bytes], *, whole: bool = False)
     return Selection(
         tree,
         request.paths,
-        listed=_chunks(files) if files else None,
+        listed=chunked(files) if files else None,
         filters=Filters(request.include, request.exclude),
         whole=whole,
         order=request.options.order,
     )
-
-
-async def _chunks(files: Sequence[bytes]) -> AsyncIterator[Sequence[bytes]]:
-    for start in range(0, len(files), _CHUNK):
-        yield files[start : start + _CHUNK]
 
 
 class Walk:
