@@ -63,13 +63,13 @@ esac
 opened=$(printf '%s' "$answer" | unmunge --numeric --keys=UID ${munge_socket:+"--socket=$munge_socket"} 2>&1) ||
     fail 2 "the answer cannot be read: $opened"
 case $opened in
-    'UID: '*0*"\"nonce\": \"$nonce\""*) ;;
+    'UID: '*"\"nonce\": \"$nonce\""*) ;;
     *) fail 2 'the answer is not for this request' ;;
 esac
 maker=${opened#UID:}
 maker=${maker%%
 *}
-[ "$((maker))" -eq 0 ] || fail 2 "the answer is not the daemon's, but of uid $maker"
+[ "$((maker))" -eq 0 ] || fail 2 "the answer is not the daemon's, but of uid $((maker))"
 said=${opened##*"
 {"}
 message=$(field "$said" message)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -141,11 +142,12 @@ def test_a_hook_does_not_wait_for_what_hangs(machine: Site, tmp_path: Path) -> N
 
 
 @contextmanager
-def impostor(answer: bytes) -> Iterator[str]:
-    """Something that answers every request with the same; its address."""
+def impostor(answers: Callable[[bytes], bytes]) -> Iterator[str]:
+    """Something else than the daemon that answers requests; its address."""
 
     class Talk(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            answer = answers(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
@@ -185,11 +187,30 @@ def test_what_answers_falsely_is_not_believed(machine: Site, maker: str, answer:
     if maker:
         answer = machine.cluster.munge.credential(answer, user=None if maker == "root" else maker)
     try:
-        with impostor(answer) as address:
+        with impostor(lambda _: answer) as address:
             conf.write_text(f"{kept}daemon={address}\n")
             done = hook(machine, "prolog.sh", **job_of("fsxwarm:preload=/x"))
         assert done.returncode == 0
         assert said in done.stderr.decode()
+    finally:
+        conf.write_text(kept)
+
+
+def test_an_answer_to_the_very_request_is_believed_of_root_alone(machine: Site) -> None:
+    conf = machine.hooks / "fsxwarm.conf"
+    kept = conf.read_text()
+    munge = machine.cluster.munge
+    try:
+        for maker, said in ((None, "job 99: all"), ("games", f"not the daemon's, but of uid {UID}")):
+
+            def answers(request: bytes, maker: str | None = maker) -> bytes:
+                nonce = json.loads(munge.opened(request).partition(b"\n")[0])["nonce"]
+                return munge.credential(READY.replace(b"n" * 16, nonce.encode()), user=maker)
+
+            with impostor(answers) as address:
+                conf.write_text(f"{kept}daemon={address}\n")
+                done = hook(machine, "prolog.sh", **job_of("fsxwarm:preload=/x"))
+            assert (done.returncode, said in done.stderr.decode()) == (0, True), done.stderr
     finally:
         conf.write_text(kept)
 
