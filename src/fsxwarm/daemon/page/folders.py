@@ -19,7 +19,7 @@ from fsxwarm.model.lease import is_under
 from fsxwarm.model.tally import Coverage, Tally
 from fsxwarm.model.units import format_count, format_duration, format_size
 
-DEPTH: Final = 3
+_DEPTH: Final = 3
 _KEPT: Final = 600.0
 """Seconds for which a count is shown before it is made anew."""
 _UNWATCHED: Final = 300.0
@@ -35,25 +35,31 @@ Begin = Callable[[bytes, Identity, int], Survey]
 
 @dataclass(slots=True)
 class Count:
-    """A count of a path, under way or done. `seen` is when it was last looked at, `error` why it could not be made."""
+    """A count of a path, under way or done. `seen` is when it was last looked at."""
 
     survey: Survey
+    task: asyncio.Task[str]
     started: float
     seen: float
-    task: asyncio.Task[object] | None = None
-    error: str = ""
 
     @property
     def done(self) -> bool:
         """Whether it has come to its end."""
-        return self.task is None or self.task.done()
+        return self.task.done()
 
-    async def run(self) -> None:
-        """Count."""
-        try:
-            await self.survey.run()
-        except FsxwarmError as error:
-            self.error = error.message
+    @property
+    def error(self) -> str:
+        """Why it could not be made, once that is known."""
+        return self.task.result() if self.task.done() else ""
+
+
+async def _problem(survey: Survey) -> str:
+    """Count; what was wrong, if anything."""
+    try:
+        await survey.run()
+    except FsxwarmError as error:
+        return error.message
+    return ""
 
 
 class Counts:
@@ -75,8 +81,9 @@ class Counts:
         going = [key for key, one in self._counts.items() if not one.done]
         if len(going) >= _MOST or sum(who.uid == identity.uid for who, _ in going) >= _MOST_EACH:
             raise FsxwarmError(Kind.TOO_MANY, "other folders are being counted", hint="look again when they are done")
-        count = self._counts[identity, path] = Count(self._begin(path, identity, DEPTH), now, now)
-        count.task = asyncio.create_task(count.run(), name="page count")
+        survey = self._begin(path, identity, _DEPTH)
+        task = asyncio.create_task(_problem(survey), name="page count")
+        count = self._counts[identity, path] = Count(survey, task, now, now)
         return count
 
     def _drop_old(self, now: float) -> None:
@@ -84,13 +91,13 @@ class Counts:
         for key, one in list(self._counts.items()):
             if one.done and now - one.started >= _KEPT:
                 del self._counts[key]
-            elif one.task is not None and not one.done and now - one.seen >= _UNWATCHED:
+            elif not one.done and now - one.seen >= _UNWATCHED:
                 one.task.cancel()
                 del self._counts[key]
 
     async def close(self) -> None:
         """End those under way."""
-        tasks = [one.task for one in self._counts.values() if one.task is not None]
+        tasks = [one.task for one in self._counts.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -24,6 +24,7 @@ from fsxwarm.daemon.page import folders, parts
 from fsxwarm.daemon.page.markup import Markup, document, join, tag
 from fsxwarm.daemon.page.sessions import COOKIE, SESSION_LASTS, TICKET_LASTS, Session, Sessions
 from fsxwarm.daemon.server import parse_query, visit_of
+from fsxwarm.daemon.speaking import HEADERS
 from fsxwarm.daemon.vocabulary import Line
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.address import Address
@@ -33,15 +34,14 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
-HEADERS: Final = {
-    "Server": "fsxwarm",
+_HEADERS: Final = {
+    **HEADERS,
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
 }
 _ASSETS: Final = {
     "page.css": "text/css; charset=utf-8",
@@ -141,7 +141,7 @@ class Site:
         session = self._sessions.open(request.match_info["word"])
         place = f"/s/{session.place}/"
         log(Line.PAGE_OPENED, uid=session.identity.uid)
-        answer = web.Response(status=HTTPStatus.SEE_OTHER, headers={**HEADERS, "Location": place})
+        answer = web.Response(status=HTTPStatus.SEE_OTHER, headers={**_HEADERS, "Location": place})
         answer.set_cookie(
             COOKIE, session.secret, path=place, max_age=int(SESSION_LASTS), httponly=True, samesite="Strict"
         )
@@ -151,7 +151,7 @@ class Site:
         name = request.match_info["name"]
         if name not in _ASSETS:
             raise FsxwarmError(Kind.NO_SUCH_PATH, "there is no such page", hint="")
-        headers = {**HEADERS, "Content-Type": _ASSETS[name], "Cache-Control": "max-age=300"}
+        headers = {**_HEADERS, "Content-Type": _ASSETS[name], "Cache-Control": "max-age=300"}
         return web.Response(body=self._assets[name], headers=headers)
 
     # ---- what is shown -----------------------------------------------------------------------------------------
@@ -194,8 +194,7 @@ class Site:
         count = self._counts.of(path, caller.identity)
         with suppress(TimeoutError):  # a small folder is shown whole at once
             async with asyncio.timeout(_AT_MOST_EVERY):
-                if count.task is not None:
-                    await asyncio.shield(count.task)
+                await asyncio.shield(count.task)
         head = tag("header", tag("h1", tag("a", "fsxwarm", href="./")), tag("p", viewer))
         shown = folders.show(path, count, sort, self._counts.now())
         return _html(_document("folders - fsxwarm", head, tag("main", shown, _asking_for_folders(named)), request))
@@ -204,7 +203,7 @@ class Site:
         """Tell a page when to look anew: soon after something happens to its viewer's jobs, and now and then."""
         if self._streams[caller.uid] >= _STREAMS_EACH or self._streams.total() >= _STREAMS:
             raise FsxwarmError(Kind.TOO_MANY, "too many pages are open", hint="close some")
-        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
         self._streams[caller.uid] += 1
         try:
             await response.prepare(request)
@@ -269,5 +268,5 @@ def _document(title: str, header: Markup, main: Markup, request: web.Request) ->
 
 
 def _html(body: str, status: int = 200) -> web.Response:
-    headers = {**HEADERS, "Content-Type": "text/html; charset=utf-8"}
+    headers = {**_HEADERS, "Content-Type": "text/html; charset=utf-8"}
     return web.Response(body=body.encode("utf-8", "backslashreplace"), status=status, headers=headers)
