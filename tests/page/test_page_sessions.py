@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fsxwarm.daemon.page.sessions import SESSION_LASTS, TICKET_LASTS, Sessions
 from fsxwarm.errors import FsxwarmError, Kind
@@ -54,11 +52,10 @@ def test_a_place_without_its_secret_is_closed() -> None:
         assert refused(lambda place=place, secret=secret: sessions.find(place, secret))
 
 
-@given(st.lists(st.sampled_from([ALICE, BOB]), max_size=100))
-def test_nobody_takes_anothers_place_by_asking_often(wishes: list[object]) -> None:
+def test_nobody_takes_anothers_place_by_asking_often() -> None:
     sessions, _ = made()
     mine = sessions.open(sessions.ticket(BOB))
-    for _ in wishes:
+    for _ in range(100):
         sessions.open(sessions.ticket(ALICE))
     assert sessions.find(mine.place, mine.secret) == mine
 
