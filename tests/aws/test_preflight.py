@@ -113,7 +113,7 @@ async def test_when_single_objects_may_not_be_asked_about_the_listings_go_on() -
 
 async def test_a_guard_of_releases_does_not_ask_about_tiers() -> None:
     cloud = PaperCloud({f"p/f{number}": Stored(100, 5, "INTELLIGENT_TIERING") for number in range(9)})
-    guard = ReleaseGuard(Inspector(atlas(cloud), CheckS3.ALWAYS, pytest.fail), strict=True)
+    guard = ReleaseGuard(atlas(cloud), CheckS3.ALWAYS, pytest.fail, strict=True)
     assert await guard.refused([entry(f"f{number}", number) for number in range(9)]) == {}
     assert cloud.heads == []
 

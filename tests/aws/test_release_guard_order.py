@@ -11,7 +11,6 @@ import pytest
 from aws.paper_cloud import PaperCloud
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.engine.guard import ReleaseGuard
-from fsxwarm.engine.preflight import Inspector
 from fsxwarm.engine.release import Releaser, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Key, Trouble
@@ -33,9 +32,9 @@ class Uneven(Paper):
         return await super().states(paths, keys)
 
 
-def _guard(cloud: PaperCloud, mode: CheckS3, *, first: int = 5) -> ReleaseGuard:
+def _guard(cloud: PaperCloud, mode: CheckS3) -> ReleaseGuard:
     atlas = Atlas(cloud, [Mounted(b"/fsx", "10.0.0.7@tcp:/abc")])
-    return ReleaseGuard(Inspector(atlas, mode, pytest.fail, first=first), strict=False)
+    return ReleaseGuard(atlas, mode, pytest.fail, strict=False)
 
 
 async def _released(world: Paper, guard: ReleaseGuard) -> Releaser:

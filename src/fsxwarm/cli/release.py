@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -33,7 +33,6 @@ from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.make_room import MakeRoom, Room
-from fsxwarm.engine.preflight import Inspector
 from fsxwarm.engine.release import Released, Releaser, candidates, release_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, FsxwarmError, Kind, worst
@@ -41,9 +40,6 @@ from fsxwarm.model.release import ALARMING
 from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount, format_count, format_size, parse_amount, parse_duration
-
-_OUT_OF_ORDER: Final = 5
-"""Requests to S3 to begin with: batches of files come to be released a little out of order."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be released.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -208,8 +204,7 @@ def _keeper(app: App, mode: CheckS3, *, make_room: bool) -> ReleaseGuard:
             "--until-free releases nothing without a look at S3",
             hint="leave --check-s3 out, or set FSXWARM_RELEASE_UNCHECKED=yes",
         )
-    inspector = Inspector(app.aws.atlas, CheckS3.ALWAYS if strict else mode, complain, first=_OUT_OF_ORDER)
-    return ReleaseGuard(inspector, strict=strict)
+    return ReleaseGuard(app.aws.atlas, CheckS3.ALWAYS if strict else mode, complain, strict=strict)
 
 
 def _must_not(task_report: str | None) -> None:

@@ -19,8 +19,6 @@ _FRESH: Final = 300.0
 """Seconds for which associations are taken to be as they were: two calls a file system find them out again."""
 _FRESH_FAILURE: Final = 30.0
 _TOLD_AGAIN: Final = 3600.0
-_OUT_OF_ORDER: Final = 5
-"""Requests to S3 to begin with: batches of files come to be released a little out of order."""
 
 
 class Archive:
@@ -54,11 +52,11 @@ class Archive:
 
     def guard(self, mode: CheckS3) -> ReleaseGuard:
         """What has the last word on a user's release."""
-        return ReleaseGuard(Inspector(self.atlas, mode, self.tell, first=_OUT_OF_ORDER), strict=False)
+        return ReleaseGuard(self.atlas, mode, self.tell, strict=False)
 
     def strict_guard(self) -> ReleaseGuard:
         """What has the last word on making room, which takes whatever is oldest: nothing goes unchecked."""
-        return ReleaseGuard(Inspector(self.atlas, CheckS3.ALWAYS, self.tell), strict=True)
+        return ReleaseGuard(self.atlas, CheckS3.ALWAYS, self.tell, strict=True)
 
     async def placed(self, request: JobRequest) -> JobRequest:
         """Put paths in the place of S3 addresses. FsxwarmError as `mapped`, for the paths.

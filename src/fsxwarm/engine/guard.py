@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.preflight import Checked, Inspector
 from fsxwarm.model.entry import Entry, Key
 from fsxwarm.model.release import Reason
+from fsxwarm.model.s3 import CheckS3
+
+_OUT_OF_ORDER: Final = 5
+"""Requests to S3 to begin with: batches of files come to be released a little out of order."""
 
 
 class ReleaseGuard:
     """Refuses to release files whose object is missing or of another size: their data would be lost.
 
-    With `strict` it also refuses what could not be looked up.
+    `atlas`, `mode` and `say` as for the inspector. With `strict` it also refuses what could not be looked up.
     """
 
-    def __init__(self, inspector: Inspector, *, strict: bool) -> None:
-        self._inspector = inspector
+    def __init__(self, atlas: Atlas, mode: CheckS3, say: Callable[[str], None], *, strict: bool) -> None:
+        self._inspector = Inspector(atlas, mode, say, first=_OUT_OF_ORDER)
         self._strict = strict
         self._turn = asyncio.Lock()  # neighbours wait for the page that one of them asks for
 
