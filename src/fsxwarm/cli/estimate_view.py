@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.table import Table
+
 from fsxwarm.cli.output import console, show_path
 from fsxwarm.cli.s3_view import checked_document
 from fsxwarm.cli.schema import EstimateDocument, issues, json_path, tally, unusable
@@ -36,13 +38,7 @@ class Pace:
 def show(found: Estimate, selection: Selection, pace: Pace | None, more: Sequence[str]) -> None:
     """Print an estimate for people, and some lines `more` of what S3 has to do with it."""
     out = console()
-    table = plain_table("", ["files", "size"])
-    rows = [("resident", found.resident), ("released, to be restored", found.released)]
-    if found.unknown.files:
-        rows.append(("unknown", found.unknown))
-    rows += [(f"blocked: {MEANINGS[reason].what}", some) for reason, some in found.blocked.items()]
-    add_tallies(table, rows)
-    out.print(table)
+    out.print(counts(found))
     out.print()
     for need in found.needs:
         if need.bytes:
@@ -59,6 +55,23 @@ def show(found: Estimate, selection: Selection, pace: Pace | None, more: Sequenc
         out.print(f"{format_count(found.vanished, 'path')} vanished meanwhile")
     show_leftovers(out, selection, found.troubles)
     out.print("a dry run: nothing was asked for", style="dim")
+
+
+def counts(found: Estimate) -> Table:
+    """What a preload would come upon."""
+    table = plain_table("", ["files", "size"])
+    rows = [("resident", found.resident), ("released, to be restored", found.released)]
+    if found.unknown.files:
+        rows.append(("unknown", found.unknown))
+    rows += [(f"blocked: {MEANINGS[reason].what}", some) for reason, some in found.blocked.items()]
+    add_tallies(table, rows)
+    return table
+
+
+def progress(found: Estimate) -> str:
+    """How far counting is."""
+    released = found.released
+    return f"{format_count(released.files, 'released file')} found, {format_size(released.bytes)}"
 
 
 def _room(need: Need) -> str:

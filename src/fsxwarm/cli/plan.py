@@ -9,6 +9,7 @@ import typer
 
 from fsxwarm.app import App
 from fsxwarm.cli.earlier import earlier_runs
+from fsxwarm.cli.estimate_view import progress
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import (
     BackendOption,
@@ -26,14 +27,13 @@ from fsxwarm.cli.options import (
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.plan_view import plan_document, show
 from fsxwarm.cli.run import run
-from fsxwarm.engine.estimate import Estimate
 from fsxwarm.engine.planner import Plan, Planner
 from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit, worst
 from fsxwarm.model.forecast import Ran
 from fsxwarm.model.s3 import CheckS3
-from fsxwarm.model.units import format_count, format_size, parse_amount
+from fsxwarm.model.units import parse_amount
 
 
 def plan(  # noqa: PLR0913 - a command's arguments are its options
@@ -88,7 +88,7 @@ def plan(  # noqa: PLR0913 - a command's arguments are its options
             atlas=None if check_s3 is CheckS3.NEVER else app.aws.atlas,
             sieve=preflight,
         )
-        async with ticking(lambda: _progress(planner.estimate)):
+        async with ticking(lambda: progress(planner.estimate)):
             made = await planner.run()
         code = _exit(made, selection)
         if json:
@@ -104,8 +104,3 @@ def _exit(made: Plan, selection: Selection) -> Exit:
     found = made.estimate
     incomplete = found.blocked or found.troubles.count or selection.missing.count or selection.outside.count
     return worst(Exit.DONE if made.fits else Exit.NO_ROOM, Exit.INCOMPLETE if incomplete else Exit.DONE)
-
-
-def _progress(found: Estimate) -> str:
-    released = found.released
-    return f"{format_count(released.files, 'released file')} found, {format_size(released.bytes)}"

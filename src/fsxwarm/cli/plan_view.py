@@ -6,6 +6,7 @@ from typing import Final, Literal, TypedDict
 
 from rich.console import Console
 
+from fsxwarm.cli.estimate_view import counts
 from fsxwarm.cli.output import console, safe, show_path
 from fsxwarm.cli.s3_view import checked_document, checked_lines
 from fsxwarm.cli.schema import CheckedS3, FilePath, Leftovers, Tally, issues, json_path, tally, unusable
@@ -59,15 +60,8 @@ def show(plan: Plan, selection: Selection, checked: Checked) -> None:
 
 
 def _show_counts(out: Console, plan: Plan) -> None:
-    found = plan.estimate
-    table = plain_table("", ["files", "size"])
-    rows = [("resident", found.resident), ("released, to be restored", found.released)]
-    if found.unknown.files:
-        rows.append(("unknown", found.unknown))
-    rows += [(f"blocked: {MEANINGS[reason].what}", some) for reason, some in found.blocked.items()]
-    add_tallies(table, rows)
-    out.print(table)
-    for reason in found.blocked:
+    out.print(counts(plan.estimate))
+    for reason in plan.estimate.blocked:
         out.print(f"→ {MEANINGS[reason].what}: {MEANINGS[reason].todo}", style="yellow")
 
 

@@ -12,7 +12,7 @@ from fsxwarm import __version__
 from fsxwarm.app import App
 from fsxwarm.cli.background import Child
 from fsxwarm.cli.earlier import earlier_runs, remember_run
-from fsxwarm.cli.estimate_view import Pace, estimate_document
+from fsxwarm.cli.estimate_view import Pace, estimate_document, progress
 from fsxwarm.cli.estimate_view import show as show_estimate
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.metrics_file import MetricsFile
@@ -26,7 +26,7 @@ from fsxwarm.cli.thaw import make_preflight, settle_waiting, thaw_document, woul
 from fsxwarm.cli.unlinked import without_purpose
 from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
-from fsxwarm.engine.estimate import Estimate, Estimator, Speed, best
+from fsxwarm.engine.estimate import Estimator, Speed, best
 from fsxwarm.engine.explain import Explaining
 from fsxwarm.engine.linked import Roots
 from fsxwarm.engine.order import Order
@@ -39,7 +39,7 @@ from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.outcome import Outcome
 from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.shard import WHOLE, Shard
-from fsxwarm.model.units import Amount, format_count, format_size
+from fsxwarm.model.units import Amount
 from fsxwarm.store.rates import Rate
 
 _TELLING: Final = 20
@@ -148,7 +148,7 @@ async def estimate(app: App, command: Command) -> Exit:
     preflight = Preflight(Inspector(app.aws.atlas, command.check_s3, complain), rehearsal)
     told = rehearsal.released if rehearsal is not None else lambda _: None
     estimator = Estimator(app.hsm, selection, reserve=reserve, sieve=preflight, told=told)
-    async with ticking(lambda: _progress(estimator.estimate)):
+    async with ticking(lambda: progress(estimator.estimate)):
         found = await estimator.run()
     pace = await _pace(app, command, selection)
     code = Exit.DONE if found.fits or command.fit else Exit.NO_ROOM
@@ -217,11 +217,6 @@ def _header(command: Command) -> dict[str, object]:
 
 def _again(command: Command) -> str:
     return shlex.join(["fsxwarm", *command.arguments])
-
-
-def _progress(found: Estimate) -> str:
-    released = found.released
-    return f"{format_count(released.files, 'released file')} found, {format_size(released.bytes)}"
 
 
 # ---- rates of earlier runs -----------------------------------------------------------------------------------------
