@@ -68,6 +68,16 @@ def test_the_daemons_own_business_is_refused(live: Live, option: tuple[str, str]
     assert option[0] in done.err
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("--files-from", "-", "--retry-failed", "r"), ("--rate", "1GB/s"), ("--no-wait", "--ready", "0.2"), ("-0",)],
+)
+def test_what_does_not_go_together_is_refused_here_too(live: Live, options: tuple[str, ...]) -> None:
+    done = fsxwarm(live, "preload", live.mount, *options)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "the daemon has it" not in done.err
+
+
 def test_the_exit_status_is_that_of_the_work(live: Live) -> None:
     assert fsxwarm(live, "preload", live.mount / "nowhere").status == 2
     assert fsxwarm(live, "preload", "/etc").status == 5

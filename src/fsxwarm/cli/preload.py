@@ -221,6 +221,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         json=json,
         arguments=tuple(with_shard(sys.argv[1:], part)),
     )
+    _check(command, dry_run=dry_run, background=background, no_wait=no_wait)
     client = daemon_or_not(
         local=local,
         by_daemon=by_daemon,
@@ -238,7 +239,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     )
     if client is not None:
         return preload_by_daemon(client, command, wait=not (no_wait or background))
-    _check(command, dry_run=dry_run, background=background, no_wait=no_wait)
+    _check_alone(command, background=background, no_wait=no_wait)
     if dry_run:
         return run(lambda app: estimate(app, command), json=json, backend=backend)
     if background:
@@ -259,12 +260,6 @@ def _in_background(command: Command) -> Exit:
 def _check(command: Command, *, dry_run: bool, background: bool, no_wait: bool) -> None:
     """Refuse options that do not go together, and say what does."""
     for wrong, message, hint in (
-        (
-            not background and command.ready is not None,
-            "--ready returns while the rest goes on, which needs --background",
-            "add --background",
-        ),
-        (not background and no_wait, "--no-wait needs --background", "add --background"),
         (no_wait and command.ready is not None, "--no-wait and --ready: only one of them", "leave one out"),
         (dry_run and background, "--dry-run and --background: only one of them", "leave one out"),
         (dry_run and command.report is not None, "a dry run has nothing to report", "leave --report out"),
@@ -275,6 +270,20 @@ def _check(command: Command, *, dry_run: bool, background: bool, no_wait: bool) 
             "--files-from and --retry-failed are both lists",
             "leave one out",
         ),
+    ):
+        if wrong:
+            raise FsxwarmError(Kind.USAGE, message, hint=hint)
+
+
+def _check_alone(command: Command, *, background: bool, no_wait: bool) -> None:
+    """Refuse options that do not go together where no daemon does the work."""
+    for wrong, message, hint in (
+        (
+            not background and command.ready is not None,
+            "--ready returns while the rest goes on, which needs --background",
+            "add --background",
+        ),
+        (not background and no_wait, "--no-wait needs --background", "add --background"),
         (
             background and command.files_from == "-" and sys.stdin is not None and sys.stdin.isatty(),
             "--background cannot read a list from the terminal",
