@@ -13,8 +13,6 @@ from fsxwarm.model.measures import Measures
 from fsxwarm.model.meter import Meter
 from metrics.tools import ROOT, everything, promtool
 
-UNITS = {Type.COUNTER: "_total", Type.HISTOGRAM: "_seconds"}
-
 
 def text(measures: Measures) -> str:
     return Exposition(lambda: measures).text().decode()
@@ -59,7 +57,12 @@ def test_what_a_process_has_nothing_to_say_of_is_left_out() -> None:
 
 
 def test_the_readme_has_the_table() -> None:
-    assert table.as_markdown() in (ROOT / "README.md").read_text()
+    rows = [
+        f"| `{one.name}` | {one.type.value} | {', '.join(f'`{label}`' for label in one.labels)} | {one.meaning} |\n"
+        for one in TABLE
+    ]
+    head = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
+    assert f"{head}{''.join(rows)}\n</details>" in (ROOT / "README.md").read_text()
 
 
 def test_a_label_may_hold_any_name() -> None:

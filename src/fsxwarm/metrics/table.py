@@ -413,13 +413,3 @@ TABLE: Final = (
     Metric("fsxwarm_run_found_bytes", _G, (), "Their sizes", _run("found_bytes")),
     Metric("fsxwarm_run_coverage_ratio", _G, (), "Resident bytes of all bytes found", _run("coverage")),
 )
-
-
-def as_markdown() -> str:
-    """The table as README has it."""
-    lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
-    lines += [
-        f"| `{one.name}` | {one.type.value} | {', '.join(f'`{label}`' for label in one.labels)} | {one.meaning} |"
-        for one in TABLE
-    ]
-    return "\n".join(lines) + "\n"
