@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import cast
+from dataclasses import dataclass, fields
 
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.schema import error_document
-from fsxwarm.cli.status_view import show, status_document
+from fsxwarm.cli.status_view import checked, show, status_document
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
-from fsxwarm.engine.selection import Selection, Unusable
+from fsxwarm.engine.selection import Unusable
 from fsxwarm.engine.status import FlagTallies, Status
 from fsxwarm.errors import Exit, FsxwarmError
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.tally import Coverage, Tally
-from fsxwarm.ports.tree import Tree
+
+
+@dataclass(slots=True)
+class _Unfit:
+    """See `Unfit`."""
+
+    missing: Unusable
+    outside: Unusable
 
 
 def status_by_daemon(client: Client, wish: wire.CountWish, *, check: bool, json: bool) -> Exit:
@@ -28,15 +34,13 @@ def status_by_daemon(client: Client, wish: wire.CountWish, *, check: bool, json:
             emit_json(error_document(error))
         raise
     found = _status(answer, wish.get("depth"))
-    selection = Selection(cast("Tree", None), [])  # nothing is walked here: the views ask it what a list lacked
-    selection.missing, selection.outside = _unusable(answer["missing"]), _unusable(answer["outside"])
-    sure = found.all_resident and not selection.missing.count and not selection.outside.count
-    code = Exit.INCOMPLETE if check and not sure else Exit.DONE
+    unfit = _Unfit(_unusable(answer["missing"]), _unusable(answer["outside"]))
+    code = checked(found, unfit) if check else Exit.DONE
     if json:
-        emit_json(status_document(found, selection, code))
+        emit_json(status_document(found, unfit, code))
     else:
         complain("asked the daemon")
-        show(found, selection)
+        show(found, unfit)
     return code
 
 

@@ -15,10 +15,9 @@ from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Inclu
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
-from fsxwarm.cli.status_view import show, status_document
+from fsxwarm.cli.status_view import checked, show, status_document
 from fsxwarm.cli.unlinked import LinkCheck
 from fsxwarm.client import wire
-from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit
 from fsxwarm.model.units import format_count, format_size
@@ -83,7 +82,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         async with LinkCheck(app.aws.atlas, asked) as check_of_links, ticking(lambda: _progress(survey.status)):
             found = await survey.run()
             links = await check_of_links.end()
-        code = _exit(found, selection) if check else Exit.DONE
+        code = checked(found, selection) if check else Exit.DONE
         if json:
             emit_json(status_document(found, selection, code, links.unlinked), app.hsm.choice)
         else:
@@ -108,11 +107,6 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         }
         return status_by_daemon(client, asked, check=check, json=json)
     return run(work, json=json, backend=backend)
-
-
-def _exit(found: Status, selection: Selection) -> Exit:
-    sure = found.all_resident and not selection.missing.count and not selection.outside.count
-    return Exit.DONE if sure else Exit.INCOMPLETE
 
 
 def _progress(found: Status) -> str:

@@ -9,15 +9,20 @@ from rich.text import Text
 
 from fsxwarm.cli.output import console, show_path
 from fsxwarm.cli.schema import Folder, StatusDocument, issues, json_path, tally, unusable
-from fsxwarm.cli.tables import add_tallies, bar, percent, plain_table, show_leftovers
-from fsxwarm.engine.selection import Selection
+from fsxwarm.cli.tables import Unfit, add_tallies, bar, percent, plain_table, show_leftovers
 from fsxwarm.engine.status import FlagTallies, Status
 from fsxwarm.errors import Exit
 from fsxwarm.model.tally import Coverage
 from fsxwarm.model.units import format_count, format_size
 
 
-def show(status: Status, selection: Selection, more: Sequence[str] = ()) -> None:
+def checked(status: Status, selection: Unfit) -> Exit:
+    """The exit status of `--check`."""
+    sure = status.all_resident and not selection.missing.count and not selection.outside.count
+    return Exit.DONE if sure else Exit.INCOMPLETE
+
+
+def show(status: Status, selection: Unfit, more: Sequence[str] = ()) -> None:
     """Print what was found for people, and some lines `more`."""
     out = console()
     table = plain_table("", ["files", "size", "", ""])
@@ -75,7 +80,7 @@ def _show_folders(out: Console, folders: dict[bytes, Coverage]) -> None:
     out.print(table)
 
 
-def status_document(status: Status, selection: Selection, code: Exit, unlinked: Sequence[bytes] = ()) -> StatusDocument:
+def status_document(status: Status, selection: Unfit, code: Exit, unlinked: Sequence[bytes] = ()) -> StatusDocument:
     """Write what was found as the object that `--json` prints."""
     document: StatusDocument = {
         "schema": "fsxwarm.status/1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from rich import box
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fsxwarm.cli.output import name_some, safe, show_path
 from fsxwarm.engine.looks import Troubles
-from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.selection import Unusable
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import format_count, format_size
@@ -23,6 +23,13 @@ _BAR: Final = 20
 _NAMED: Final = 5
 _FULL, _EMPTY = "█", "░"
 _PLAIN_FULL, _PLAIN_EMPTY = "#", "."
+
+
+class Unfit(Protocol):
+    """List entries of no use, as a selection knows them: those that do not exist, and those not on Lustre."""
+
+    missing: Unusable
+    outside: Unusable
 
 
 def bar(share: float, style: str, *, width: int = _BAR) -> Text:
@@ -62,7 +69,7 @@ def add_tallies(table: Table, rows: Iterable[tuple[str, Tally]]) -> None:
         table.add_row(what, f"{tally.files:,}", format_size(tally.bytes))
 
 
-def show_leftovers(console: Console, selection: Selection, troubles: Troubles) -> None:
+def show_leftovers(console: Console, selection: Unfit, troubles: Troubles) -> None:
     """Say which list entries were of no use, and what could not be read."""
     for unusable, one, many in (
         (selection.missing, "list entry does not exist", "list entries do not exist"),
