@@ -136,9 +136,13 @@ class Asking:
             room = lane.window.size - lane.at_fsx
             if room <= 0 or not (filling or self._is_worth_it(lane, room)):
                 break
-            filling = True  # to the brim: files that end together would never leave room for a request of the rest
-            todo = min(room, len(lane.ready))
-            batch = self._next_request(lane, math.ceil(todo / math.ceil(todo / self._policy.request)), now)
+            most = self._policy.request
+            if lane.window.size < 2 * most:
+                # To the brim: files that end together would never leave room for a request of the rest.
+                filling = True
+                todo = min(room, len(lane.ready))
+                most = math.ceil(todo / math.ceil(todo / most))
+            batch = self._next_request(lane, min(room, most), now)
             if batch:
                 self._submit(lane, batch, now)
         for file in [file for file in lane.ready if file.fresh_until < now]:
