@@ -76,3 +76,14 @@ async def test_a_look_that_hangs_is_each_files_trouble(world: Paper) -> None:
     world.before = hang
     sights = await Looker(world, world).look(Look.STATE, [warm, cold])
     assert {sight.trouble and sight.trouble.errno for sight in sights.values()} == {errno.ETIMEDOUT}
+
+
+async def test_on_an_old_client_nothing_is_statted_that_may_be_on_its_way(world: Paper) -> None:
+    calls: list[str] = []
+    world.before = calls.append
+    warm, cold = entry(world, WARM), entry(world, COLD)
+    await Looker(world, world, stat_settles=False).look(Look.BOTH, [warm, cold])
+    assert calls
+    assert "stat" not in calls
+    await Looker(world, world).look(Look.BOTH, [warm, cold])
+    assert "stat" in calls

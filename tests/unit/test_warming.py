@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -583,3 +584,30 @@ def test_a_cured_file_waits_for_its_turn_and_for_no_older_look() -> None:
     bench.tell(Cancelled([entry(1).key], 0))
     bench.pass_time(30)
     assert [file.path for submit in bench.submits for file in submit.files] == [b"/fsx/1"]
+
+
+def test_a_file_that_fails_where_there_is_no_room_any_more_waits_for_none() -> None:
+    bench = Bench()
+    bench.want([entry(1)])
+    bench.take_all()
+    bench.tell(Room(9, 5))
+    bench.tell(Full(9))
+    bench.action.clear()
+    bench.pass_time(60)
+    assert (bench.outcome(1), bench.reason(1)) == (Outcome.BLOCKED, Reason.NO_ROOM)
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_asked_for_again_after_an_error_that_proves_nothing() -> None:
+    """Its request may have been queued before the answer was lost; asked again, it would hang in the kernel."""
+    bench = Bench()
+    file = entry(1)
+    bench.trouble[file.key] = errno.EACCES
+    bench.want([file])
+    (submit,) = bench.submits
+    bench.submits.clear()
+    bench.tell(Answered(submit.request, errno.EIO, "Input/output error"))
+    bench.pass_time(60)
+    assert not bench.submits
+    bench.flags[file.key] = WARM
+    bench.pass_time(60)
+    assert bench.outcome(1) is Outcome.RESTORED

@@ -45,7 +45,7 @@ class Driver:
         self._hear = hear
         self._now = asyncio.get_running_loop().time
         self.machine = machine
-        self.looker = Looker(tree, hsm)
+        self.looker = Looker(tree, hsm, stat_settles=machine.policy.stat_settles)
         self.requests = 0
         """Requests sent."""
         self.first_asked: float | None = None

@@ -17,11 +17,16 @@ from fsxwarm.ports.tree import Stat, Tree
 
 
 class Looker:
-    """Looks at files through the ports; `cost` counts the files looked at, by way of looking."""
+    """Looks at files through the ports; `cost` counts the files looked at, by way of looking.
 
-    def __init__(self, tree: Tree, hsm: Hsm) -> None:
+    Not `stat_settles`: on this client a stat may block while the file's restore goes on, and none is made to learn
+    what stats prove.
+    """
+
+    def __init__(self, tree: Tree, hsm: Hsm, *, stat_settles: bool = True) -> None:
         self._tree = tree
         self._hsm = hsm
+        self._stat_settles = stat_settles
         self.cost: Counter[Look] = Counter()
 
     async def look(self, how: Look, files: Sequence[Entry]) -> dict[Key, Sight]:
@@ -77,7 +82,9 @@ class Looker:
         states = await self._hsm.states(paths, keys)
         sights = [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
         warm = [at for at, sight in enumerate(sights) if sight.flags is not None and not sight.flags.released]
-        if warm:  # would a stat have told? Only one that is made now can say: the file may have just become resident
+        if (
+            warm and self._stat_settles
+        ):  # would a stat have told? Only one that is made now can say: the file may have just become resident
             self.cost[Look.STAT] += len(warm)
             stats = await self._tree.stat([paths[at] for at in warm])
             for at, stat in zip(warm, stats, strict=True):

@@ -244,6 +244,9 @@ class Asking:
             self._book.back_to_queue(file)
 
     def _refused_alone(self, file: File, request: Request, now: float) -> None:
+        if file.unreadable and request.errno != REFUSED:
+            self._book.watch(file, Phase.IN_FLIGHT, now)  # it may have been queued before the error: nobody can tell
+            return
         self._book.move(file, Phase.BACKOFF)  # it was looked at after the refusal: nothing is queued
         if request.errno != REFUSED:
             if file.attempts >= self._policy.attempts:

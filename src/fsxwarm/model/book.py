@@ -170,11 +170,9 @@ class Book:
 
     def block_the_rest(self, dev: int, size: float) -> None:
         """A file system has no room for `size` bytes: settle all of its files that were not asked for."""
-        if dev in self.full:
-            self.full[dev] = max(size, self.full[dev])
-            return
-        self.full[dev] = size
-        self.out.append(Say(Word.NO_ROOM))
+        if dev not in self.full:
+            self.out.append(Say(Word.NO_ROOM))
+        self.full[dev] = max(size, self.full.get(dev, 0.0))
         for file in list(self.files.values()):
             if file.entry.dev == dev and file.phase in _NOT_ASKED_FOR:
                 self.finish(file, Outcome.BLOCKED, Reason.NO_ROOM)
