@@ -81,6 +81,7 @@ class Machine:
 
     @asynccontextmanager
     async def hsm(self, **options: float) -> AsyncIterator[NativeHsm]:
+        """A deadline below a second kills a helper that a busy machine has not started yet, and its calls with it."""
         lfs = LfsHsm(Children("/nowhere/lfs", {}))
         hsm = NativeHsm(lfs, str(self.mounts), environ=self.environ, **options)  # type: ignore[arg-type]  # numbers
         try:
@@ -173,7 +174,7 @@ async def test_what_is_no_regular_file_is_never_sent(machine: Machine) -> None:
 
 async def test_a_look_that_hangs_costs_its_own_file_alone(machine: Machine) -> None:
     paths = [machine.file(name) for name in ("a", "hang", "z")]
-    async with machine.hsm(deadline=0.5) as hsm:
+    async with machine.hsm(deadline=1.5) as hsm:
         first, hung, last = await hsm.states(paths)
         assert (first, last) == (Flags(0), Flags(0))
         assert isinstance(hung, Trouble)
@@ -185,7 +186,7 @@ async def test_a_request_that_hangs_holds_up_no_other_and_its_end_is_told(sim_fs
     fsx = sim_fsx("--files", "6", "--size", "64KiB", "--mdts", "1")
     hanging, other, *_ = files(fsx)
     fsx.control("coordinator", control="disabled")
-    async with native(fsx, deadline=1.0) as hsm:
+    async with native(fsx, deadline=1.5) as hsm:
         assert await hsm.restore([hanging]) == Reply(0)
         with pytest.raises(CallHungError) as duplicate:
             await hsm.restore([hanging])
@@ -203,7 +204,7 @@ async def test_a_request_that_hangs_holds_up_no_other_and_its_end_is_told(sim_fs
 async def test_too_many_that_hang_are_the_end(machine: Machine) -> None:
     hung = Machine(machine.mount.parent, "hang")
     path = hung.file("a")
-    async with hung.hsm(deadline=0.2, max_hanging=2) as hsm:
+    async with hung.hsm(deadline=1.0, max_hanging=2) as hsm:
         for _ in range(2):
             with pytest.raises(CallHungError):
                 await hsm.restore([path])
