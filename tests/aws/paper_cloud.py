@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fsxwarm.model.association import Association, FileSystem, as_prefix
 from fsxwarm.model.s3 import Stored, ThawTier
-from fsxwarm.ports.cloud import CloudError, Fault, Listed, Task
+from fsxwarm.ports.cloud import CloudError, Content, Fault, Listed, Task
 
 SYSTEM = FileSystem("fs-1", "fs-1.example", "abc", "AVAILABLE", "2.15", "PERSISTENT_2", "SSD", 2**40)
 
@@ -62,7 +62,7 @@ class PaperCloud:
         self._call()
         self.thawed.append((key, tier, days))
 
-    async def read_object(self, bucket: str, key: str) -> bytes:
+    async def read_object(self, bucket: str, key: str) -> Content:
         raise NotImplementedError
 
     async def release_task(self, system: str, paths: Sequence[str], days: int, token: str, report: str) -> Task:

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from aws.conftest import MakeMachine
-from aws.fake_endpoint import Account, Trouble, association, file_system
+from aws.fake_endpoint import Account, Released, Trouble, association, file_system
 from aws.machine import Machine
 from aws.world import World
 
@@ -54,6 +54,25 @@ def test_failures_are_read_from_the_report(world: World) -> None:
     text = world.here.fsxwarm(*SERVICE, fsx.mount)
     assert text.status == 3
     assert "--task-report" in text.out
+
+
+def test_a_report_that_is_too_long_is_said_to_be_read_in_part(world: World) -> None:
+    rows = [f"{number:04d}{'x' * 4000},failed,FILE_CHANGED\n" for number in range(4300)]
+    world.account.on_release = lambda _paths, _days: Released(total=4300, released=0, failed=["some"])
+    world.account.deliver = lambda uri, _text: world.s3.put_object(
+        Bucket="data", Key=uri.removeprefix("s3://data/"), Body="".join(rows).encode()
+    )
+    command = (*SERVICE, world.here.fsx.mount, "--task-report", "s3://data/base/reports")
+    done = world.here.fsxwarm(*command, "--json")
+    assert done.status == 3, done.err
+    (task,) = done.json["tasks"]
+    assert task["report_cut"]
+    named = len(task["unreleased"])
+    assert 4000 < named < 4300
+    assert {one["reason"] for one in task["unreleased"]} == {"FILE_CHANGED"}
+    text = world.here.fsxwarm(*command)
+    assert text.status == 3
+    assert f"behind the first {named:,} files that it names there are more" in " ".join(text.out.split())
 
 
 def test_many_paths_take_several_tasks_one_after_another(account: Account, here: Machine) -> None:

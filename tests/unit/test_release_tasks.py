@@ -66,6 +66,7 @@ def test_a_report_is_read_as_the_user_guide_writes_it() -> None:
         Unreleased('file"name.txt', "D"),
     ]
     assert read_report("") == []
+    assert read_report("a,failed,X\nb,failed,LONGER_WO", whole=False) == [Unreleased("a", "X")]
 
 
 @given(st.text())

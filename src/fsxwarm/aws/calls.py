@@ -135,7 +135,8 @@ class Calls:
         try:
             answer = getattr(self._client(service), operation)(**fields)
             if "Body" in answer:  # what is not read here would be read by the loop
-                answer["Body"] = answer["Body"].read(_MOST_BODY)
+                with answer["Body"] as body:
+                    answer["Body"] = body.read(_MOST_BODY)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             message = str(error.response.get("Error", {}).get("Message", ""))

@@ -9,7 +9,7 @@ from fsxwarm.aws.calls import Calls
 from fsxwarm.model import actions
 from fsxwarm.model.association import Association, FileSystem, as_prefix
 from fsxwarm.model.s3 import Stored, Thaw, ThawTier, parse_restore
-from fsxwarm.ports.cloud import CloudError, Fault, Listed, Task, TaskState
+from fsxwarm.ports.cloud import CloudError, Content, Fault, Listed, Task, TaskState
 
 _PAGE: Final = 1000
 _ASSOCIATIONS_AT_ONCE: Final = 25
@@ -94,11 +94,11 @@ class AwsCloud:
             if error.code != _ALREADY:
                 raise
 
-    async def read_object(self, bucket: str, key: str) -> bytes:
+    async def read_object(self, bucket: str, key: str) -> Content:
         """See `Cloud`."""
         found = await self._calls.call("s3", "get_object", actions.GET_OBJECT, Bucket=bucket, Key=key)
         body: bytes = found["Body"]
-        return body
+        return Content(body, whole=len(body) == found["ContentLength"])
 
     # ---- tasks -------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,8 @@ class UnreleasedDocument(TypedDict):
 class TaskDocument(TypedDict):
     """One task: `id` and `state` are empty while it has not been begun. `files` is how many it had to do with.
 
-    `unreleased` lists those of its report; it stays empty without --task-report.
+    `unreleased` lists those of its report; it stays empty without --task-report. `report_cut`: the report is too long
+    to be read to its end, and names more.
     """
 
     id: str
@@ -51,6 +52,7 @@ class TaskDocument(TypedDict):
     failure: str
     error: str
     report: str
+    report_cut: bool
     unreleased: list[UnreleasedDocument]
 
 
@@ -242,6 +244,11 @@ def _troubles(run: Run) -> list[str]:
     if len(run.unreleased) > _FAILED_NAMED:
         more = len(run.unreleased) - _FAILED_NAMED
         lines.append(f"  and {more:,} more, in {report_of(run.order.report, task.id)}")
+    if run.report_cut:
+        lines.append(
+            f"that report is too long to be read to its end: behind the first {len(run.unreleased):,} files that it "
+            "names there are more"
+        )
     if run.report_error is not None:
         lines.append(f"which files failed is not known: {safe(str(run.report_error))} ({run.report_error.advice})")
     elif task.failed and not run.order.report:
@@ -276,5 +283,6 @@ def _task(run: Run) -> TaskDocument:
         "failure": "" if task is None else task.failure,
         "error": "" if problem is None else str(problem),
         "report": "" if task is None or not run.order.report else report_of(run.order.report, task.id),
+        "report_cut": run.report_cut,
         "unreleased": [{"path": one.path, "reason": one.reason} for one in run.unreleased],
     }

@@ -42,7 +42,7 @@ class Run:
     """What has become of an order. `asked`: a task may have been begun; `task`: it has been, and is as last seen.
 
     `error` is why it could not be begun or followed. `unreleased` is from its report, which `report_error` says why
-    it could not be read.
+    it could not be read; `report_cut`: only its beginning was, and what it names further on is not known.
     """
 
     order: Order
@@ -51,6 +51,7 @@ class Run:
     error: CloudError | None = None
     unreleased: list[Unreleased] = field(default_factory=list)
     report_error: CloudError | None = None
+    report_cut: bool = False
 
 
 async def plan_tasks(atlas: Atlas, tree: Tree, paths: Sequence[bytes], days: int, report: str) -> list[Order]:
@@ -138,11 +139,14 @@ class ReleaseTasks:
         async for _ in _waits():
             left -= 1
             try:
-                run.unreleased = read_report((await self._cloud.read_object(*where)).decode("utf-8", "replace"))
+                report = await self._cloud.read_object(*where)
             except CloudError as error:
                 if error.fault is Fault.NOT_FOUND and left:
                     continue
                 run.report_error = error
+                return
+            run.unreleased = read_report(report.body.decode("utf-8", "replace"), whole=report.whole)
+            run.report_cut = not report.whole
             return
 
 

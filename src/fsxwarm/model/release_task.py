@@ -72,10 +72,14 @@ def report_of(folder: str, task: str) -> str:
     return f"{folder.rstrip('/')}/{task}/{_REPORT}"
 
 
-def read_report(text: str) -> list[Unreleased]:
-    """Read a report of failures: FilePath, FileStatus, ErrorCode, as CSV. What is cut short or garbled is left out."""
+def read_report(text: str, *, whole: bool = True) -> list[Unreleased]:
+    """Read a report of failures: FilePath, FileStatus, ErrorCode, as CSV. What is cut short or garbled is left out.
+
+    Without its `whole` text the last line counts as cut short.
+    """
     found: list[Unreleased] = []
-    rows = csv.reader(text.splitlines(keepends=True))
+    lines = text.splitlines(keepends=True)
+    rows = csv.reader(lines if whole else lines[:-1])
     with suppress(csv.Error):  # what came before it stays in the list
         found.extend(Unreleased(_bare(row[0]), row[2]) for row in rows if len(row) >= 3)  # noqa: PLR2004 - the fields
     return found

@@ -68,6 +68,13 @@ class Listed(NamedTuple):
     more: bool
 
 
+class Content(NamedTuple):
+    """What an object holds: its first 16 MiB at most; `whole` tells whether that is all of it."""
+
+    body: bytes
+    whole: bool
+
+
 class TaskState(StrEnum):
     """Where a data repository task stands."""
 
@@ -119,7 +126,7 @@ class Cloud(Protocol):
         """Ask for a readable copy of an archived object for some days (s3:RestoreObject). Again is no error."""
         ...
 
-    async def read_object(self, bucket: str, key: str) -> bytes:
+    async def read_object(self, bucket: str, key: str) -> Content:
         """The bytes of an object, its first 16 MiB at most (s3:GetObject)."""
         ...
 
