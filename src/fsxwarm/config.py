@@ -33,6 +33,9 @@ class Settings:
     mounts: str = "/proc/self/mounts"
     """A mount table to be read after the machine's own: how a simulated FSx makes itself known."""
 
+    connections: str = "/proc/fs/lustre/mdc"
+    """A folder of connections to metadata targets, read with the machine's own: a simulated FSx has them elsewhere."""
+
     lfs_parallel: int = 8
     """lfs processes at a time."""
 

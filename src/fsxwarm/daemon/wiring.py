@@ -42,8 +42,8 @@ _LOOK_BATCH: Final = 200
 """Files of one look: what it tells is taken in at a stretch, and clients wait for so long."""
 _AFTER_RESTART: Final = (
     "daemon.socket", "daemon.state", "metrics.listen", "remote",
-    "warming.backend", "warming.lfs", "warming.mounts", "warming.lfs_parallel", "warming.call_deadline",
-    "warming.helpers",
+    "warming.backend", "warming.lfs", "warming.mounts", "warming.connections", "warming.lfs_parallel",
+    "warming.call_deadline", "warming.helpers",
 )  # fmt: skip
 
 
