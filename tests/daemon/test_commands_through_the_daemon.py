@@ -95,6 +95,46 @@ def test_a_report_is_written_here(live: Live, tmp_path: Path) -> None:
     assert lines[-1]["summary"]["exit"] == 3
 
 
+def test_an_unfinished_report_is_said_to_be_one_here_too(live: Live, tmp_path: Path) -> None:
+    path = cold(live, "retried/file")
+    report = tmp_path / "report.jsonl"
+    lines = [{"schema": "fsxwarm.report/1"}, {"path": str(path), "outcome": "failed"}]
+    report.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = fsxwarm(live, "preload", "--retry-failed", report)
+    assert (done.status, f"{report} is unfinished" in done.err) == (0, True)
+    assert not live.released(path)
+    report.write_text(report.read_text() + '{"summary": {"exit": 3}}\n')
+    assert "unfinished" not in fsxwarm(live, "preload", "--retry-failed", report).err
+
+
+@pytest.mark.parametrize("early", [["--no-wait"], ["--background"], ["--ready", "0.5"]], ids=" ".join)
+def test_a_report_is_refused_where_nobody_is_there_to_write_it(live: Live, tmp_path: Path, early: list[str]) -> None:
+    report = tmp_path / "report.jsonl"
+    done = fsxwarm(live, "preload", live.mount, "--report", report, *early)
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "fsxwarm jobs wait JOB --report FILE" in done.err
+    assert not report.exists()
+
+
+def test_a_report_is_written_of_a_job_that_is_waited_for(live: Live, tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    arguments = ("preload", "--no-wait", "--json", cold(live, "later/file"), "--files-from", "-")
+    job = fsxwarm(live, *arguments, stdin=b"later/missing\n").json["job"]["id"]
+    assert fsxwarm(live, "jobs", "wait", job, "--report", report, "--ready").status == 2
+    assert not report.exists()
+    assert fsxwarm(live, "jobs", "wait", job, "--report", report).status == 3
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    assert [line["path"] for line in lines[1:-1]] == [str(live.mount / "later" / "missing")]
+    assert lines[-1]["summary"]["exit"] == 3
+
+
+def test_where_a_report_cannot_be_it_is_said_before_the_job_begins(live: Live, tmp_path: Path) -> None:
+    done = fsxwarm(live, "preload", live.mount, "--report", tmp_path / "nowhere" / "report.jsonl")
+    assert (done.status, "cannot write a report" in done.err, "as job" in done.err) == (2, True, False)
+    releasing = fsxwarm(live, "release", "--yes", "--json", cold(live, "given-back/file")).json["job"]["id"]
+    assert "only a preload" in fsxwarm(live, "jobs", "wait", releasing, "--report", tmp_path / "report.jsonl").err
+
+
 def test_json_is_one_object(live: Live) -> None:
     done = fsxwarm(live, "preload", "--json", cold(live, "five/file"))
     assert (done.json["schema"], done.json["exit"], done.json["job"]["phase"]) == ("fsxwarm.job/1", 0, "done")
@@ -190,14 +230,16 @@ def test_status_has_the_same_options_either_way(live: Live, arguments: list[str]
 
 def test_ctrl_c_lets_go_and_says_how_to_come_back() -> None:
     with living("--bandwidth", "1KB") as live:
-        command = [sys.executable, "-m", "fsxwarm", "preload", str(live.mount)]
+        report = live.folder / "report.jsonl"
+        command = [sys.executable, "-m", "fsxwarm", "preload", str(live.mount), "--report", str(report)]
         with subprocess.Popen(command, env=environ(live), stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             lines = [process.stderr.readline()]
             process.send_signal(signal.SIGINT)
             lines += process.stderr.readlines()
             assert process.wait(30) == 130
-        assert any("fsxwarm jobs wait" in line for line in lines)
+        assert any("`fsxwarm jobs wait 1` waits again" in line for line in lines)
+        assert any("`fsxwarm jobs wait 1 --report FILE` writes it" in line for line in lines)
         assert len(fsxwarm(live, "jobs", "list", "--json").json["jobs"]) == 1
 
 

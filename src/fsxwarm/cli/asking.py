@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from fsxwarm import __version__
 from fsxwarm.cli.following import follow
+from fsxwarm.cli.job_report import check_writable, write_report
 from fsxwarm.cli.job_view import job_document, show_job
-from fsxwarm.cli.options import absolute, named
+from fsxwarm.cli.options import absolute, named, to_retry
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
-from fsxwarm.engine.report import Report, files_to_retry
-from fsxwarm.errors import Exit, FsxwarmError
-from fsxwarm.model.entry import Entry, Trouble
-from fsxwarm.model.hsm import Flags
-from fsxwarm.model.messages import Finish
-from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.errors import Exit, FsxwarmError, Kind
 
 
 def files_wished(
@@ -35,7 +29,7 @@ def files_wished(
     retry_failed: Path | None = None,
 ) -> wire.JobWish:
     """The files that a command line names, as a wish without a kind yet: lists are read here, as this user."""
-    failed = None if retry_failed is None else files_to_retry(retry_failed)
+    failed = None if retry_failed is None else asyncio.run(to_retry(retry_failed))
     names, listed = named(paths, files_from=files_from, nul=nul, listed=failed, braces=braces)
     return {
         "kind": "preload",
@@ -46,6 +40,14 @@ def files_wished(
 
 def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
     """Have the daemon do what a `fsxwarm preload` asks for."""
+    if command.report is not None:
+        if not wait or command.ready is not None:
+            raise FsxwarmError(
+                Kind.USAGE,
+                "a report is written when the job has ended, and this command returns before",
+                hint="leave --report out; then `fsxwarm jobs wait JOB --report FILE`",
+            )
+        check_writable(command.report)
     wish = files_wished(
         command.paths,
         braces=command.braces,
@@ -98,8 +100,8 @@ def have_done(
             else:
                 code = Exit.DONE
                 complain(told or f"job {job['id']}")
-            if report is not None and job["final"]:
-                asyncio.run(_report(client, job, code, report, arguments))
+            if report is not None:
+                code = write_report(client, job, code, report, arguments)
     except FsxwarmError as error:
         if json:
             emit_json(error_document(error))
@@ -109,32 +111,3 @@ def have_done(
     elif job["final"] or until_ready:
         show_job(job)
     return code
-
-
-async def _report(client: Client, job: wire.Job, code: Exit, target: Path, arguments: Sequence[str]) -> None:
-    """Write the report of a job that has ended, as this user."""
-    header: Mapping[str, object] = {"version": __version__, "started": job["created"], "arguments": list(arguments)}
-    report = await Report.begin(target, header)
-    for failure in client.failures(job["id"]):
-        path = naming.exact(failure)
-        if failure["outcome"] in set(Outcome):
-            report.settled(_finish(failure, path))
-        else:
-            report.trouble(Trouble(path, failure["errno"], failure["detail"]))
-    await report.end({"exit": int(code), "ended": time.time(), "job": job["id"]})
-    if report.problem is not None:
-        complain(report.problem)
-
-
-def _finish(failure: wire.Failure, path: bytes) -> Finish:
-    flags = failure["flags"]
-    return Finish(
-        Entry(path, 0, 0, failure["size"], 0, 0, 0, 0, 1, 0, 0),
-        Outcome(failure["outcome"]),
-        frozenset(),
-        reason=Reason(failure["reason"]) if failure["reason"] in set(Reason) else None,
-        errno=failure["errno"],
-        flags=None if flags is None else Flags(flags),
-        attempts=failure["attempts"],
-        detail=failure["detail"],
-    )

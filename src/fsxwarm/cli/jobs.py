@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from fsxwarm.cli.choose import client_of
 from fsxwarm.cli.following import follow
+from fsxwarm.cli.job_report import check_writable, write_report
 from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs, show_origin
-from fsxwarm.cli.options import Json
+from fsxwarm.cli.options import Json, ReportOption
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.schema import error_document
+from fsxwarm.client import wire
 from fsxwarm.client.client import Client
-from fsxwarm.errors import Exit, FsxwarmError
+from fsxwarm.errors import Exit, FsxwarmError, Kind
 
 _NAMED: Final = 20
 _EACH: Final = 1.0
@@ -75,11 +79,17 @@ def wait(
     job: Job,
     *,
     ready: Annotated[bool, typer.Option("--ready", help="Until the share asked for is resident.")] = False,
+    report: ReportOption = None,
     json: Json = False,
 ) -> Exit:
     """Wait for a job to end; exits as the command that asked for it would have. Ctrl-C leaves the job alone."""
     with _daemon(json=json) as client:
-        ended, code = follow(client, client.job(job), choose(Mode.AUTO, json=json), until_ready=ready)
+        wanted = client.job(job)
+        if report is not None:
+            _check_report(wanted, report, until_ready=ready)
+        ended, code = follow(client, wanted, choose(Mode.AUTO, json=json), until_ready=ready)
+        if report is not None:
+            code = write_report(client, ended, code, report, sys.argv[1:])
     if json:
         emit_json(job_document(ended, code))
     else:
@@ -134,6 +144,14 @@ def priority(
     else:
         print(f"job {changed['id']} has priority {changed['priority']}")  # noqa: T201 - the answer
     return Exit.DONE
+
+
+def _check_report(job: wire.Job, report: Path, *, until_ready: bool) -> None:
+    if job["kind"] != "preload":
+        raise FsxwarmError(Kind.USAGE, "only a preload has a report", hint="leave --report out")
+    if until_ready:
+        raise FsxwarmError(Kind.USAGE, "a report is written when the job has ended", hint="leave --ready out")
+    check_writable(report)
 
 
 @contextmanager

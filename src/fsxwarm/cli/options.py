@@ -9,10 +9,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from fsxwarm.cli.output import complain
 from fsxwarm.config import Backend
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
+from fsxwarm.engine.report import check_report, files_to_retry
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
@@ -80,6 +82,15 @@ BackendOption = Annotated[
         show_default="auto",
     ),
 ]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a line of JSON for each file that is not resident at the end: why, and what to do.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
 
 
@@ -133,6 +144,13 @@ def named(
     if files_from is not None:
         listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)
     return expanded(paths or (), braces=braces), listed
+
+
+async def to_retry(report: Path) -> AsyncIterator[Sequence[bytes]]:
+    """The files of a report that may become resident yet; says so if the report is unfinished. FsxwarmError."""
+    if not await check_report(report):
+        complain(f"{report} is unfinished: the files that it names are taken, there may be more")
+    return files_to_retry(report)
 
 
 def expanded(paths: Sequence[str], *, braces: bool) -> Sequence[str]:

@@ -23,6 +23,7 @@ from fsxwarm.cli.options import (
     Json,
     Nul,
     Paths,
+    ReportOption,
     read,
     some_time,
 )
@@ -93,15 +94,6 @@ Rate = Annotated[
     typer.Option(
         metavar="RATE",
         help="With --dry-run: how fast FSx restores, as 1GB/s. Otherwise what earlier runs reached is taken.",
-        show_default=False,
-    ),
-]
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        metavar="FILE",
-        help="Write a line of JSON for each file that is not resident at the end: why, and what to do.",
         show_default=False,
     ),
 ]

@@ -16,7 +16,7 @@ from fsxwarm.cli.estimate_view import Pace, estimate_document, progress
 from fsxwarm.cli.estimate_view import show as show_estimate
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.metrics_file import MetricsFile
-from fsxwarm.cli.options import select
+from fsxwarm.cli.options import select, to_retry
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.preload_view import Ended
 from fsxwarm.cli.progress import Mode, showing
@@ -31,7 +31,7 @@ from fsxwarm.engine.explain import Explaining
 from fsxwarm.engine.linked import Roots
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import Inspector, Preflight
-from fsxwarm.engine.report import Report, check_report, files_to_retry
+from fsxwarm.engine.report import Report
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.thaw import Rehearsal, ThawWish
 from fsxwarm.engine.warm import Warmer, Wish
@@ -186,9 +186,7 @@ async def _tell(app: App, command: Command, ended: Ended, report: Report | None,
 async def _selection(app: App, command: Command) -> Selection:
     listed = None
     if command.retry_failed is not None:
-        if not await check_report(command.retry_failed):
-            complain(f"{command.retry_failed} is unfinished: the files that it names are taken, there may be more")
-        listed = files_to_retry(command.retry_failed)
+        listed = await to_retry(command.retry_failed)
     selection = select(
         app.tree,
         command.paths,
