@@ -13,6 +13,7 @@ from fsxwarm.cli.options import read
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.units import parse_duration, parse_rate, parse_share, parse_size
 from fsxwarm.sim import launch, layout
+from fsxwarm.sim.connections import connect
 from fsxwarm.sim.facility import run_server
 from fsxwarm.sim.faults import Fault, Faults, share_of_files
 from fsxwarm.sim.spec import WorldSpec
@@ -69,6 +70,7 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
     if folder.exists() and any(folder.iterdir()) and not (folder / "mounts").exists():
         raise FsxwarmError(Kind.USAGE, f"{folder} is not empty and no simulated FSx", hint="name a new folder")
     layout.prepare(folder)
+    connect(folder, spec)
 
     def listening() -> None:
         print(f"A simulated FSx for Lustre is mounted at {folder / 'mnt'}. In another shell:\n")  # noqa: T201 - for people

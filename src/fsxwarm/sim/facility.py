@@ -20,7 +20,7 @@ from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.controls import Controls
 from fsxwarm.sim.disk import DiskMachine, DiskNode
 from fsxwarm.sim.faults import CallFault, Faults
-from fsxwarm.sim.layout import FSNAME, Sizes, fill
+from fsxwarm.sim.layout import FSNAME, INSTANCE, Sizes, fill
 from fsxwarm.sim.lfs.kernel import Fid, Mounted, Request
 from fsxwarm.sim.metadata import MetadataServers
 from fsxwarm.sim.mounted import LustreClient
@@ -31,7 +31,6 @@ from fsxwarm.sim.server import Control, Server, listen
 from fsxwarm.sim.spec import WorldSpec
 from fsxwarm.sim.world import World
 
-_INSTANCE: Final = "ffff888131bcc000"
 _FOLDERS: Final = 0x300000007
 _BATCH: Final = 50
 _GLANCE: Final = 200
@@ -85,7 +84,7 @@ class DiskFsx:
         self._round: list[_Seen] = []
         self._last = 0
         self._records = Records(folder / "state.sqlite")
-        self.machine = DiskMachine(Mounted(self.top, FSNAME, _INSTANCE), self._fid_of)
+        self.machine = DiskMachine(Mounted(self.top, FSNAME, INSTANCE), self._fid_of)
         self.servers = MetadataServers(self.world, FSNAME, self._loop.time)
         self.world.on_data = self._data_changed
         self._clockwork = Clockwork(self.world)

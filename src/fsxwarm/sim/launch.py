@@ -36,7 +36,7 @@ class SimulatedFsx:
         return self.folder / "bin" / "lfs"
 
     def environ(self, base: Mapping[str, str], *, uid: int | None = None) -> dict[str, str]:
-        """Return `base` with what makes commands use this FSx: PATH, FSXWARM_MOUNTS, FSXWARM_SYSTEM_CALLS.
+        """Return `base` with what makes commands use this FSx: PATH and variables FSXWARM_…
 
         With `uid` the simulated servers take the caller for that user, whoever he is; only who started them may ask so.
         """
@@ -45,6 +45,7 @@ class SimulatedFsx:
             **base,
             "PATH": path,
             "FSXWARM_MOUNTS": str(self.folder / "mounts"),
+            "FSXWARM_CONNECTIONS": str(layout.connections(self.folder)),
             "FSXWARM_RELEASE_UNCHECKED": "yes",  # there is no S3 behind it
             "FSXWARM_SYSTEM_CALLS": str(layout.system_calls(self.folder)),
         }

@@ -13,6 +13,9 @@ from typing import Final
 from fsxwarm.sim import client, syscalls
 
 FSNAME: Final = "fsx"
+INSTANCE: Final = "ffff888131bcc000"
+"""What tells a mount of a file system from another one on the same machine."""
+
 ASSOCIATIONS: Final = ("climate", "genomes", "imagenet")
 """Top folders, as three data repository associations would fill them."""
 
@@ -60,9 +63,15 @@ def shell_lines(folder: Path) -> str:
     return (
         f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
         f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
+        f"export FSXWARM_CONNECTIONS={shlex.quote(str(connections(folder)))}\n"
         "export FSXWARM_RELEASE_UNCHECKED=yes\n"
         f"export FSXWARM_SYSTEM_CALLS={shlex.quote(str(system_calls(folder)))}\n"
     )
+
+
+def connections(folder: Path) -> Path:
+    """Return where the connections to metadata targets are, as the kernel would show them."""
+    return folder / "mdc"
 
 
 def system_calls(folder: Path) -> Path:
