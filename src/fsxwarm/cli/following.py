@@ -8,13 +8,12 @@ import time
 from typing import Final
 
 from fsxwarm.cli.job_view import exit_of, line
-from fsxwarm.cli.output import complain
+from fsxwarm.cli.output import CLEAR_LINE, complain
 from fsxwarm.cli.progress import Mode
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 
-_CLEAR: Final = "\r\x1b[K"
 _ON_TERMINAL: Final = 0.5
 _IN_LOG: Final = 5.0
 _PATIENCE: Final = 120.0
@@ -82,12 +81,12 @@ class _Screen:
         if self._mode is Mode.JSON:
             sys.stderr.write(json.dumps({"event": "progress", "job": job}) + "\n")
         elif self._terminal:
-            sys.stderr.write(_CLEAR + line(job))
+            sys.stderr.write(CLEAR_LINE + line(job))
         elif not job["final"]:
             sys.stderr.write(line(job) + "\n")
         sys.stderr.flush()
 
     def clear(self) -> None:
         if self._terminal:
-            sys.stderr.write(_CLEAR)
+            sys.stderr.write(CLEAR_LINE)
             sys.stderr.flush()

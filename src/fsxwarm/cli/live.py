@@ -6,30 +6,46 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, TextIO
+
+from fsxwarm.cli.output import CLEAR_LINE, complain
 
 _EVERY: Final = 0.3
-_CLEAR: Final = "\r\x1b[K"
 
 
 @asynccontextmanager
-async def ticking(line: Callable[[], str]) -> AsyncIterator[None]:
-    """While the body runs, show `line()` on standard error a few times a second; nothing if that is no terminal."""
-    if not sys.stderr.isatty():
+async def ticking(line: Callable[[], str], *, in_log: float | None = None) -> AsyncIterator[None]:
+    """While the body runs, show `line()` on standard error: one that changes a few times a second on a terminal.
+
+    Elsewhere a new one every `in_log` seconds, or none.
+    """
+    if sys.stderr.isatty():
+        telling = _tick(line, sys.stderr)
+    elif in_log is not None:
+        telling = _log(line, in_log)
+    else:
         yield
         return
-    task = asyncio.create_task(_tick(line))
+    task = asyncio.create_task(telling)
     try:
         yield
     finally:
         task.cancel()
         await asyncio.wait([task])
-        sys.stderr.write(_CLEAR)
-        sys.stderr.flush()
 
 
-async def _tick(line: Callable[[], str]) -> None:
+async def _tick(line: Callable[[], str], screen: TextIO) -> None:
+    try:
+        while True:
+            await asyncio.sleep(_EVERY)
+            screen.write(CLEAR_LINE + line())
+            screen.flush()
+    finally:
+        screen.write(CLEAR_LINE)
+        screen.flush()
+
+
+async def _log(line: Callable[[], str], every: float) -> None:
     while True:
-        await asyncio.sleep(_EVERY)
-        sys.stderr.write(_CLEAR + line())
-        sys.stderr.flush()
+        await asyncio.sleep(every)
+        complain(line())

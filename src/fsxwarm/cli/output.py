@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from fsxwarm.cli.schema import BackendUsed
     from fsxwarm.lustre.backend import Choice
 
+CLEAR_LINE: Final = "\r\x1b[K"
+"""What a terminal takes the line away with on which the cursor is."""
+
 _PLAIN_WIDTH: Final = 4096
 _NAMED: Final = 3
 
@@ -38,8 +41,9 @@ def emit_json(document: Mapping[str, Any], choice: Choice | None = None) -> None
 
 
 def complain(message: str) -> None:
-    """Say one line on standard error, with the program's name."""
-    print(f"fsxwarm: {safe(message)}", file=sys.stderr)  # noqa: T201 - printing is what this is for
+    """Say one line on standard error, with the program's name; on a terminal in place of a line that changes."""
+    before = CLEAR_LINE if sys.stderr.isatty() else ""
+    print(f"{before}fsxwarm: {safe(message)}", file=sys.stderr)  # noqa: T201 - printing is what this is for
 
 
 def console(*, stderr: bool = False) -> Console:

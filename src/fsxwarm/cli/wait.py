@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Annotated, Final, TypedDict
 
 import typer
@@ -165,29 +164,11 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
 
 async def _in_time(waiting: Waiting, seconds: float | None) -> bool:
     try:
-        async with _telling(waiting), asyncio.timeout(seconds):
+        async with ticking(lambda: _progress(waiting), in_log=_BETWEEN), asyncio.timeout(seconds):
             await waiting.run()
     except TimeoutError:
         return False
     return True
-
-
-@asynccontextmanager
-async def _telling(waiting: Waiting) -> AsyncIterator[None]:
-    """Show how far it is: all the time on a terminal, once a minute in a log."""
-
-    async def tell() -> None:
-        while True:
-            await asyncio.sleep(_BETWEEN)
-            complain(_progress(waiting))
-
-    async with ticking(lambda: _progress(waiting)):
-        task = asyncio.create_task(tell())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
 
 
 def _progress(waiting: Waiting) -> str:
