@@ -116,3 +116,10 @@ def test_a_reader_that_leaves_is_not_complained_about() -> None:
         child.stdout.close()
         assert child.stderr.read() == ""
         assert child.wait(timeout=60) == 1
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_standard_streams_change_no_exit_status(closed: str) -> None:
+    script = f'exec "$@" {closed}'
+    command = ["sh", "-c", script, "sh", sys.executable, "-m", "fsxwarm", "status", "/no/such/path"]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 2
