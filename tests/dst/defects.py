@@ -146,9 +146,16 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "asked without a look at the action",
         ASKING,
-        "blind = [file for file in taken if file.unreadable]",
-        "blind = taken",
-        seed=1,
+        "if file.unreadable or self._is_skipped(file):",
+        "if file.unreadable or not file.request:",
+        seed=0,
+    ),
+    Defect(
+        "asked again without a look where the first is needless",
+        ASKING,
+        "in self._policy.skip_duplicates and not file.request",
+        "in self._policy.skip_duplicates",
+        seed=19,
     ),
     Defect(
         "asked by a stale look",

@@ -12,6 +12,7 @@ from fsxwarm.model.policy import Policy
 from fsxwarm.model.units import Amount
 from fsxwarm.model.window import WindowPolicy
 from fsxwarm.sim.faults import CallFault, Fault
+from fsxwarm.sim.inodes import LUSTRE_DEV
 from fsxwarm.sim.spec import Costs, WorldSpec
 
 CLEAN = Flags.EXISTS | Flags.ARCHIVED
@@ -164,6 +165,7 @@ class _Drawing:
         self.seed = seed
         self.folders: list[bytes] = [b"/fsx"]
         self.stat_settles = False
+        self.skip_duplicates: frozenset[int] = frozenset()
         self.users_may_restore = True
 
     def plan(self) -> Plan:
@@ -171,6 +173,8 @@ class _Drawing:
         mood = self.rng.choice(("quiet", "crash", "outsiders", "faults", "faults", "all", "all"))
         spec = self.spec(files, tight=mood in {"all", "outsiders"} and self.rng.random() < 0.3)
         self.stat_settles = spec.version >= (2, 15)
+        if not spec.duplicates_block and self.seed % 2:
+            self.skip_duplicates = frozenset({LUSTRE_DEV})
         self.users_may_restore = spec.users_may_restore
         commands = self.commands(files, crash=mood in {"crash", "all"}, calm=mood in {"quiet", "crash"})
         deeds: list[Deed] = []
@@ -295,6 +299,7 @@ class _Drawing:
             floor=2.0,  # late files are asked after sooner than in earnest: more happens in less time
             window=WindowPolicy(start=rng.choice((4, 64)), floor=4, ceiling=5000, fixed=fixed),
             stat_settles=self.stat_settles,
+            skip_duplicates=self.skip_duplicates,
             may_cancel=root and self.chance(0.7),
             cap=rng.choice((30.0, 60.0)),
             patience=rng.choice((10.0, 30.0)),

@@ -172,7 +172,9 @@ class _Stage:
         life = 0
         while True:
             life += 1
-            process = Process(f"{command.what} {number}.{life}", self._ledger, orphans=command.orphans)
+            looks = self._plan.spec.duplicates_block or not command.policy.skip_duplicates
+            name = f"{command.what} {number}.{life}"
+            process = Process(name, self._ledger, orphans=command.orphans, looks=looks)
             task = asyncio.create_task(self._run(number, command, process))
             if not crashes:
                 await self._to_the_end(command, task, process)

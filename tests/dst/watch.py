@@ -37,8 +37,10 @@ class Seen:
 class Process:
     """One run of fsxwarm: what it has seen and asked for. Dead, it hears and says nothing more."""
 
-    def __init__(self, name: str, ledger: Ledger, *, orphans: bool) -> None:
+    def __init__(self, name: str, ledger: Ledger, *, orphans: bool, looks: bool = True) -> None:
         self.name = name
+        self.looks = looks
+        """Whether it has to look at a file's action before it asks for it for the first time."""
         self.ledger = ledger
         self.orphans = orphans
         self.alive = True
@@ -123,7 +125,7 @@ class Process:
             ended = self.hanging.get(path)
             over = path not in self.hanging or (isinstance(ended, asyncio.Future) and ended.done())
             ledger.must(over, Check.ASKS_RIGHTLY, f"{path!r} is asked for again while the call that asked for it hangs")
-            if not self.blind(path):
+            if not self.blind(path) and (self.looks or self.asked_times[path]):
                 self._check_look(path, node, now)
         self._check_window(fids, now)
 

@@ -41,10 +41,15 @@ COLD = Flags.EXISTS | Flags.ARCHIVED | Flags.RELEASED
 
 
 class Fsx:
-    """Files, and what FSx does with them: a restore ends some time after it was taken, or fails, or gets stuck."""
+    """Files, and what FSx does with them: a restore ends some time after it was taken, or fails, or gets stuck.
+
+    With `skips` one that somebody else has in flight may be asked for, once: then it is ours, too.
+    """
 
     def __init__(self, rng: random.Random, count: int) -> None:
         self.rng = rng
+        self.skips = False
+        self.others: set[Key] = set()
         self.entries: dict[Key, Entry] = {}
         self.flags: dict[Key, Flags] = {}
         self.until: dict[Key, float] = {}
@@ -85,7 +90,7 @@ class Fsx:
     def ask(self, submit: Submit, now: float) -> Answered:
         for entry in submit.files:
             key = entry.key
-            assert key not in self.until, "asked for while in flight"
+            assert key not in self.until or (self.skips and key in self.others), "asked for while in flight"
             if key in self.gone:
                 return Answered(submit.request, 2)
         if self.rng.random() < 0.05:
@@ -94,8 +99,9 @@ class Fsx:
             flags = self.flags[entry.key]
             if flags.released and not flags.restorable:
                 return Answered(submit.request, 1)
-            if flags.restorable:
+            if flags.restorable and entry.key not in self.until:
                 self.begin(entry.key, now)
+            self.others.discard(entry.key)
         return Answered(submit.request, 0)
 
     def look(self, how: Look, key: Key, now: float) -> Sight:
@@ -184,6 +190,7 @@ class Run:
                 self.fsx.until.pop(key, None)
             case 1 if self.fsx.flags[key].restorable and key not in self.fsx.until and not self._asked_next(key):
                 self.fsx.begin(key, self.now)
+                self.fsx.others.add(key)
             case 2 if self.hanging:
                 submit = self.hanging.pop(self.rng.randrange(len(self.hanging)))
                 if not any(entry.key in self.fsx.until for entry in submit.files):

@@ -100,13 +100,20 @@ class Asking:
         if wanted <= 0 or (pending + lane.at_fsx and wanted < max(self._worthwhile(lane), 0.7 * turnover)):
             return
         taken = self._affordable(lane, min(wanted, self._policy.ask_ahead))
-        blind = [file for file in taken if file.unreadable]
-        for file in blind:  # whose action cannot be seen: asked for in company of their like only
-            self._book.move(file, Phase.READY)
-            file.fresh_until = float("inf")
-            lane.ready.append(file)
-        if len(blind) < len(taken):
-            self._book.look(Look.ACTION, [file for file in taken if not file.unreadable])
+        doubtful: list[File] = []
+        for file in taken:
+            if file.unreadable or self._is_skipped(file):
+                self._book.move(file, Phase.READY)
+                file.fresh_until = math.inf
+                lane.ready.append(file)
+            else:
+                doubtful.append(file)
+        if doubtful:
+            self._book.look(Look.ACTION, doubtful)
+
+    def _is_skipped(self, file: File) -> bool:
+        """Whether a request for a file does no harm if somebody else has it in flight; ours may be another matter."""
+        return file.entry.dev in self._policy.skip_duplicates and not file.request
 
     def _worthwhile(self, lane: Lane) -> int:
         """How many files are worth a request: half of a small window, so that the other half keeps FSx busy."""

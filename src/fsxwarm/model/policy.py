@@ -13,6 +13,9 @@ class Policy:
 
     `attempts`: requests for one file before it has failed.
     `fresh`: how old the look that showed no action may be when its file is asked for.
+    `skip_duplicates`: file systems (st_dev) whose servers skip what is in flight already, as they do from 2.16 on
+    (LU-15132). There a file's action need not be looked at before it is asked for the first time; what somebody else
+    has in flight then counts as ours, for nobody can tell.
     `stat_settles`: on clients from 2.15 a stat is a cheap and certain sign that a restore ended (measured); on older
     ones a stat of a file in flight may block.
     `may_cancel`: we are root, who alone may cancel requests by default; `cures`: cancellations for one file.
@@ -27,6 +30,7 @@ class Policy:
     window: WindowPolicy = field(default_factory=WindowPolicy)
     attempts: int = 3
     fresh: float = 2.0
+    skip_duplicates: frozenset[int] = frozenset()
     stat_settles: bool = True
     may_cancel: bool = False
     cures: int = 2
