@@ -214,6 +214,49 @@ def test_files_that_are_late_are_watched_while_others_are_asked_after() -> None:
     assert len(bench.finished) == 2000
 
 
+def test_one_in_four_is_watched_until_it_ends_which_tells_of_those_asked_for_before() -> None:
+    bench = Bench(window=100)
+    bench.want([entry(number) for number in range(100)])
+    asked = [file.key for submit in bench.take_all() for file in submit.files]
+    bench.looks.clear()
+
+    def statted() -> set[Key]:
+        return {file.key for look in bench.looks if look.how is Look.STAT for file in look.files}
+
+    bench.pass_time(0.5)
+    scouts = [place for place, key in enumerate(asked) if key in statted()]
+    assert len(scouts) == 25
+    news = scouts[12]
+    bench.flags[asked[news]] = WARM
+    bench.pass_time(0.11)
+    assert statted() == set(asked[:news]) | {asked[place] for place in scouts}
+    assert len(bench.finished) == 1
+    for key in asked:
+        bench.flags[key] = WARM
+    bench.pass_time(0.2)
+    assert len(bench.finished) == 100
+
+
+def test_where_few_are_in_flight_all_are_watched() -> None:
+    bench = Bench(window=30)
+    bench.want([entry(number) for number in range(30)])
+    bench.take_all()
+    bench.looks.clear()
+    bench.pass_time(0.2)
+    assert {file.path for look in bench.looks for file in look.files} == {b"/fsx/%d" % number for number in range(30)}
+
+
+def test_without_news_of_others_a_file_is_looked_at_when_its_time_has_come() -> None:
+    bench = Bench(window=100)
+    bench.want([entry(number) for number in range(100)])
+    first = bench.take_all()[0].files[0].key
+    bench.flags[first] = WARM
+    bench.pass_time(0.9)
+    assert not bench.finished
+    bench.pass_time(0.2)
+    assert [finish.entry.key for finish in bench.finished.values()] == [first]
+
+
 def test_the_window_is_never_exceeded_and_requests_hold_at_most_fifty() -> None:
     bench = Bench(window=150)
     bench.want([entry(number) for number in range(500)])

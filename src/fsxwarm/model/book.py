@@ -125,6 +125,9 @@ class Book:
         if self.stalled:
             self.stalled = False
             self.out.append(Say(Word.SYSTEM_MOVES))
+        for other in lane.scouts.ended(file):
+            if other.looking is None:
+                self.rounds.schedule(other, now)
         if ours and on_time:
             self.pace.restored(file.entry.size, took)
         if ours:
@@ -166,7 +169,9 @@ class Book:
         file.moved, file.moved_at, file.stuck = -1, now, False
         file.not_before = now
         self.move(file, phase)
-        self.rounds.begin(file, now)
+        lane = self.lane(file)
+        scout = phase is Phase.WATCHED or lane.scouts.leads(file, lane.at_fsx)
+        self.rounds.begin(file, now, scout=scout)
 
     def block_the_rest(self, dev: int, size: float) -> None:
         """A file system has no room for `size` bytes: settle all of its files that were not asked for."""

@@ -57,7 +57,7 @@ class File:
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
     has been asked for, or refused. `released`: its flags or its action have shown it to be. `barred` is why S3 cannot
     give it. `aged`: what the walk saw of it may be true no more. `names` are others that it was found under, the
-    newest last.
+    newest last. `order` counts up as files are asked for.
     """
 
     __slots__ = (
@@ -80,6 +80,7 @@ class File:
         "moved_at",
         "names",
         "not_before",
+        "order",
         "phase",
         "polls",
         "released",
@@ -105,6 +106,7 @@ class File:
         self.looks_failed = 0
         self.crowd = crowd
         self.request = 0
+        self.order = 0
         self.fresh_until = 0.0
         self.asked = 0.0
         self.due: float | None = None

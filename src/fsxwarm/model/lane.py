@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from fsxwarm.model.file import AT_FSX, File, Phase
 from fsxwarm.model.schedule import Rank, Turns
+from fsxwarm.model.scouts import Scouts
 from fsxwarm.model.window import Window, WindowPolicy
 
 
@@ -23,6 +24,7 @@ class Lane:
         self.cold: Turns[File] = Turns(ranks)
         self.ready: deque[File] = deque()
         self.counts: Counter[Phase] = Counter()
+        self.scouts = Scouts()
         self.diagnosing = False
         self.waiting_asked = 0.0
         self.waiting_until = 0.0

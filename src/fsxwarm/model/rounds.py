@@ -50,13 +50,14 @@ class Rounds:
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, file.key))
 
-    def begin(self, file: File, now: float) -> None:
+    def begin(self, file: File, now: float, *, scout: bool) -> None:
         """A file has come under watch: set its own deadline and its first look."""
         size = file.entry.size
         file.polls = 0
         file.late = now + self._pace.deadline(size)
         if self.by_stat(file):
-            self.schedule(file, now + self._stat_every)
+            wait = 0.0 if scout else self._pace.typical(size)
+            self.schedule(file, now + max(self._stat_every, wait))
         else:
             self.schedule(file, min(self._on_grid(now + self._pace.first_look(size)), file.late))
 
