@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -22,14 +23,15 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre.backend import ChosenHsm
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
-from fsxwarm.lustre.mounts import read_mounts
+from fsxwarm.lustre.mounts import Mount, read_mounts
 from fsxwarm.lustre.native import NativeHsm
+from fsxwarm.lustre.servers import server_version
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.association import parse_source
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.model.measures import CallTally
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import SKIPS_DUPLICATES, Policy
 from fsxwarm.model.shard import WHOLE, Shard
 from fsxwarm.model.window import WindowPolicy
 from fsxwarm.ports.cloud import Cloud
@@ -63,8 +65,14 @@ class App:
 
     def lustre_mounts(self) -> list[bytes]:
         """Mount points of Lustre clients, in the order of mounting."""
-        mounts = read_mounts(self.settings.mounts)
-        return [mount.path for mount in mounts if is_lustre_client(mount.fstype, mount.source)]
+        return [mount.path for mount in _clients(self.settings)]
+
+    async def server_version(self, source: str) -> tuple[int, ...] | Trouble:
+        """The oldest version among the metadata servers of a mount's source; a Trouble tells why it is unknown."""
+        found = parse_source(source)
+        if found is None:
+            return Trouble(b"", errno.EINVAL, f"{source} names no file system")
+        return await server_version(found.name, self.settings.connections, os.environ)
 
     async def policy(
         self, *, window: int | None = None, attempts: int | None = None, shard: Shard | None = None
@@ -86,9 +94,22 @@ class App:
                 epoch,
             ),
             attempts=settings.attempts if attempts is None else attempts,
+            skip_duplicates=await self._skip_duplicates(),
             stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
             may_cancel=os.geteuid() == 0,
         )
+
+    async def _skip_duplicates(self) -> frozenset[int]:
+        """Find the file systems (st_dev) whose servers are known to skip duplicates; none that is mounted later."""
+        devs = set()
+        for mount in _clients(self.settings):
+            version = await self.server_version(mount.source)
+            if isinstance(version, Trouble) or version < SKIPS_DUPLICATES:
+                continue
+            place = await self.tree.resolve(mount.path)
+            if not isinstance(place, Trouble) and place.source == mount.source:
+                devs.add(place.dev)
+        return frozenset(devs)
 
     def new_atlas(self) -> Atlas:
         """A map of the mounts that there are now, for what runs longer than a command."""
@@ -111,8 +132,11 @@ def open_aws(settings: Settings, say: Callable[[str], None]) -> Aws:
 
 
 def _mounted(settings: Settings) -> list[Mounted]:
-    table = read_mounts(settings.mounts)
-    return [Mounted(one.path, one.source) for one in table if is_lustre_client(one.fstype, one.source)]
+    return [Mounted(mount.path, mount.source) for mount in _clients(settings)]
+
+
+def _clients(settings: Settings) -> list[Mount]:
+    return [mount for mount in read_mounts(settings.mounts) if is_lustre_client(mount.fstype, mount.source)]
 
 
 def run_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:

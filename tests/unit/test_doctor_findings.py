@@ -15,8 +15,14 @@ from fsxwarm.ports.hsm import CallHungError, Space
 from paper import CLEAN, GONE, File, Paper
 
 
-async def _findings(world: Paper, *paths: bytes, root: bool = False) -> dict[str, Finding]:
-    doctor = Doctor(world, world, root=root)
+async def _findings(
+    world: Paper, *paths: bytes, root: bool = False, servers: tuple[int, ...] | Trouble = (2, 15, 8)
+) -> dict[str, Finding]:
+    async def version(source: str) -> tuple[int, ...] | Trouble:
+        assert source == "fs-1@tcp:/abc"
+        return servers
+
+    doctor = Doctor(world, world, version, root=root)
     return {finding.check: finding async for finding in doctor.examine(paths or (b"/fsx",))}
 
 
@@ -24,7 +30,7 @@ async def test_where_all_is_well_each_check_says_ok() -> None:
     world = Paper({b"/fsx/1": File(GONE), b"/fsx/2": File()})
     findings = await _findings(world)
     assert {finding.level for finding in findings.values()} == {Level.OK}
-    assert list(findings) == ["lfs", "path", "states", "restore", "space", "ost", "user"]
+    assert list(findings) == ["lfs", "path", "servers", "states", "restore", "space", "ost", "user"]
     assert "2.15.8" in findings["lfs"].text
     assert "fs-1@tcp:/abc" in findings["path"].text
     assert ("restore", 1) in world.calls
@@ -38,6 +44,26 @@ async def test_the_probe_never_touches_a_file_that_a_restore_could_change(file: 
     findings = await _findings(world)
     assert "not tried" in findings["restore"].text
     assert "restore" not in [name for name, _ in world.calls]
+
+
+@pytest.mark.parametrize(
+    ("servers", "says"),
+    [
+        ((2, 15, 8), "Lustre 2.15.8: each file is looked at"),
+        ((2, 15, 99), "Lustre 2.15.99: each file is looked at"),
+        ((2, 16, 0), "Lustre 2.16.0: files need no look"),
+        (
+            Trouble(b"", errno.EACCES, "debugfs is closed"),
+            "version unknown (debugfs is closed): each file is looked at",
+        ),
+    ],
+)
+async def test_it_says_whether_files_are_looked_at_before_they_are_asked_for(
+    servers: tuple[int, ...] | Trouble, says: str
+) -> None:
+    finding = (await _findings(Paper({b"/fsx/1": File()}), servers=servers))["servers"]
+    assert finding.text.startswith(says)
+    assert finding.level is Level.OK
 
 
 async def test_a_refused_restore_is_a_failure_with_advice() -> None:

@@ -31,7 +31,7 @@ def doctor(paths: Paths = None, *, json: Json = False) -> Exit:
     """
 
     async def work(app: App) -> Exit:
-        doctor = Doctor(app.tree, app.hsm, root=os.geteuid() == 0)
+        doctor = Doctor(app.tree, app.hsm, app.server_version, root=os.geteuid() == 0)
         given = [absolute(path) for path in paths] if paths else app.lustre_mounts()
         findings: list[Finding] = []
         async for finding in doctor.examine(given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +15,7 @@ from fsxwarm.errors import CONSEQUENCES, FsxwarmError, Kind
 from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.filesystems import describe, is_lustre_client
 from fsxwarm.model.hsm import Action, Flags
+from fsxwarm.model.policy import SKIPS_DUPLICATES
 from fsxwarm.model.units import format_count, format_size
 from fsxwarm.ports.hsm import CallHungError, Hsm, Space
 from fsxwarm.ports.tree import Batch, Filters, Place, Tree
@@ -44,12 +45,17 @@ class Finding:
     advice: str = ""
 
 
+Servers = Callable[[str], Awaitable[tuple[int, ...] | Trouble]]
+"""Finds the version of the metadata servers of a mount's source."""
+
+
 class Doctor:
     """Examines the client and some paths. Starts no restore: the probe asks for one already resident file."""
 
-    def __init__(self, tree: Tree, hsm: Hsm, *, root: bool) -> None:
+    def __init__(self, tree: Tree, hsm: Hsm, servers: Servers, *, root: bool) -> None:
         self._tree = tree
         self._hsm = hsm
+        self._servers = servers
         self._root = root
 
     async def examine(self, paths: Sequence[bytes]) -> AsyncIterator[Finding]:
@@ -100,6 +106,7 @@ class Doctor:
             yield Finding("path", Level.FAIL, f"{name} is not on FSx for Lustre but on {what}", hint)
             return
         yield Finding("path", Level.OK, f"{name} is on {place.source}, mounted at {os.fsdecode(place.mount)}")
+        yield _looks(await self._servers(place.source))
         if not has_lfs:
             return
         async for finding in self._files(place):
@@ -200,6 +207,16 @@ def _states(states: Sequence[Flags | Trouble]) -> Finding:
     return Finding(
         "states", Level.OK, f"flags can be read; {released} of {format_count(read, 'file')} seen are released"
     )
+
+
+def _looks(servers: tuple[int, ...] | Trouble) -> Finding:
+    """Whether files are looked at before they are asked for, which is needless where servers skip duplicates."""
+    looks = "each file is looked at before it is asked for"
+    if isinstance(servers, Trouble):
+        return Finding("servers", Level.OK, f"version unknown ({_why(servers)}): {looks}")
+    if servers >= SKIPS_DUPLICATES:
+        looks = "files need no look before they are asked for"
+    return Finding("servers", Level.OK, f"Lustre {'.'.join(map(str, servers))}: {looks}")
 
 
 def _room(space: Space) -> Finding:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from fsxwarm.model.window import WindowPolicy
+
+SKIPS_DUPLICATES: Final = (2, 16)
+"""Servers from this version skip a request for what is in flight already; on older ones it blocks (LU-15132)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +17,8 @@ class Policy:
 
     `attempts`: requests for one file before it has failed.
     `fresh`: how old the look that showed no action may be when its file is asked for.
-    `skip_duplicates`: file systems (st_dev) whose servers skip what is in flight already, as they do from 2.16 on
-    (LU-15132). There a file's action need not be looked at before it is asked for the first time; what somebody else
-    has in flight then counts as ours, for nobody can tell.
+    `skip_duplicates`: file systems (st_dev) whose servers skip what is in flight already. There a file's action is not
+    looked at before it is asked for the first time; what somebody else has in flight counts as ours: nobody can tell.
     `stat_settles`: on clients from 2.15 a stat is a cheap and certain sign that a restore ended (measured); on older
     ones a stat of a file in flight may block.
     `may_cancel`: we are root, who alone may cancel requests by default; `cures`: cancellations for one file.
