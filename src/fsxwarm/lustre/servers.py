@@ -53,7 +53,7 @@ async def server_version(
     except FsxwarmError as error:
         return Trouble(b"", errno.EIO, error.message)
     if output.exit:
-        return Trouble(b"", errno.EACCES, output.text)
+        return Trouble(b"", errno.EACCES, f"connections cannot be read: {output.text.rpartition(': ')[2]}")
     return _oldest(parse_connections(output.stdout.decode("ascii", "replace")), [file.parent.name for file in files])
 
 
