@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 
 from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_report import check_writable, write_report
 from fsxwarm.cli.job_view import job_document, show_job
-from fsxwarm.cli.options import absolute, named, to_retry
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
-from fsxwarm.client import naming, wire
+from fsxwarm.cli.wishing import files_wished
+from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError, Kind
-
-
-def files_wished(
-    paths: Sequence[str],
-    *,
-    braces: bool = False,
-    files_from: str | None = None,
-    nul: bool = False,
-    retry_failed: Path | None = None,
-) -> wire.JobWish:
-    """The files that a command line names, as a wish without a kind yet: lists are read here, as this user."""
-    failed = None if retry_failed is None else asyncio.run(to_retry(retry_failed))
-    names, listed = named(paths, files_from=files_from, nul=nul, listed=failed, braces=braces)
-    return {
-        "kind": "preload",
-        "paths": [naming.wish(absolute(name)) for name in names],
-        "files": [] if listed is None else [naming.wish(path) for path in asyncio.run(_all(listed))],
-    }
 
 
 def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
@@ -73,10 +53,6 @@ def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
         report=command.report,
         arguments=command.arguments,
     )
-
-
-async def _all(chunks: AsyncIterator[Sequence[bytes]]) -> list[bytes]:
-    return list(chain.from_iterable([chunk async for chunk in chunks]))
 
 
 def have_done(

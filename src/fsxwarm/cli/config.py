@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fsxwarm import configfile
 from fsxwarm.cli.options import Json
 from fsxwarm.cli.output import emit_json
 from fsxwarm.errors import Exit
@@ -24,8 +25,6 @@ File = Annotated[
 @config.command()
 def check(file: File = None) -> Exit:
     """Say whether a configuration is good. Exits with 2 if it is not, and says what is wrong."""
-    from fsxwarm import configfile  # noqa: PLC0415 - pydantic is slow to import
-
     configfile.load(os.environ, file)
     print(f"{file or os.environ.get('FSXWARM_CONFIG') or configfile.PATH}: good")  # noqa: T201 - what was asked for
     return Exit.DONE
@@ -34,8 +33,6 @@ def check(file: File = None) -> Exit:
 @config.command()
 def show(file: File = None, *, json: Json = False) -> Exit:
     """Show what holds: the file, changed by the environment, with every default."""
-    from fsxwarm import configfile  # noqa: PLC0415 - pydantic is slow to import
-
     loaded = configfile.load(os.environ, file)
     if json:
         emit_json({"schema": "fsxwarm.config/1", "exit": int(Exit.DONE), "config": configfile.plain(loaded)})

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fsxwarm import configfile
+from fsxwarm.daemon.main import run
 from fsxwarm.errors import Exit
 
 
@@ -27,7 +29,4 @@ def daemon(
     As root it serves the members of its group, each with their own rights; as anybody else it serves that user alone.
     SIGTERM stops it, SIGHUP makes it read its configuration anew.
     """
-    from fsxwarm import configfile  # noqa: PLC0415 - pydantic and aiohttp are slow to import, and needed by few commands
-    from fsxwarm.daemon.main import run  # noqa: PLC0415 - the same
-
     return run(configfile.load(os.environ, config), config, os.environ)

@@ -1,4 +1,4 @@
-"""The command `fsxwarm`: one sub-command a file, and the one place that turns errors into a line and a status."""
+"""The command `fsxwarm`: its own options, and the one place that turns errors into a line and a status."""
 
 from __future__ import annotations
 
@@ -11,27 +11,13 @@ from typing import Annotated
 import typer
 
 from fsxwarm import __version__
-from fsxwarm.cli.associations import associations
-from fsxwarm.cli.config import config
-from fsxwarm.cli.daemon import daemon
-from fsxwarm.cli.doctor import doctor
-from fsxwarm.cli.jobs import jobs
+from fsxwarm.cli.commands import Commands, listed
 from fsxwarm.cli.output import complain
-from fsxwarm.cli.page import page
-from fsxwarm.cli.pin import pin, unpin
-from fsxwarm.cli.plan import plan
-from fsxwarm.cli.preload import preload
-from fsxwarm.cli.release import release
-from fsxwarm.cli.report import report
-from fsxwarm.cli.sim import sim
-from fsxwarm.cli.slurm import slurm
-from fsxwarm.cli.status import status
-from fsxwarm.cli.top import top
-from fsxwarm.cli.wait import wait
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
 app = typer.Typer(
     name="fsxwarm",
+    cls=Commands,
     help="Warm Amazon FSx for Lustre before a job needs its data, and give the space back without losing any.",
     epilog="Exit status: 0 done, 2 usage, 3 some files failed, 4 deadline passed, 5 cannot work here, 6 not enough "
     "room, 130 interrupted, 1 unforeseen.",
@@ -58,23 +44,7 @@ def _root(
         raise typer.Exit(Exit.USAGE)
 
 
-app.command()(preload)
-app.command()(plan)
-app.command()(status)
-app.command()(wait)
-app.command()(release)
-app.command()(pin)
-app.command()(unpin)
-app.command()(associations)
-app.command()(doctor)
-app.command()(daemon)
-app.add_typer(config, name="config")
-app.add_typer(jobs, name="jobs")
-app.command()(top)
-app.command()(page)
-app.add_typer(report, name="report")
-app.add_typer(slurm, name="slurm")
-app.command()(sim)
+listed(app)
 
 
 def run(arguments: Sequence[str]) -> int:

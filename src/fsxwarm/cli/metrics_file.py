@@ -19,7 +19,6 @@ from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Listener, Relay, Warmer
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.metrics import textfile
-from fsxwarm.metrics.exposition import Exposition
 from fsxwarm.model.measures import Measures, RunMeasure
 from fsxwarm.model.messages import Finish, Say
 from fsxwarm.model.meter import Meter
@@ -49,6 +48,8 @@ class MetricsFile:
             textfile.check(path)
             self.app = replace(app, tree=MeteredTree(app.tree, self._meter))
             self.hsm = MeteredHsm(app.hsm, self._meter)
+            from fsxwarm.metrics.exposition import Exposition  # noqa: PLC0415 - few ask for it, and it is slow to import
+
             self._exposition = Exposition(self._measure, {"run": path.stem})
 
     def hearing(self, listener: Listener) -> Listener:

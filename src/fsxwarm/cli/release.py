@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fsxwarm.app import App
-from fsxwarm.cli.asking import files_wished, have_done
+from fsxwarm.cli.asking import have_done
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import (
@@ -31,6 +31,7 @@ from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.release_service import release_by_service
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
+from fsxwarm.cli.wishing import files_wished
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.make_room import MakeRoom, Room
 from fsxwarm.engine.release import Released, Releaser, candidates, release_all

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from fsxwarm.app import App
-from fsxwarm.cli.asking import files_wished
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.counting import status_by_daemon
 from fsxwarm.cli.live import ticking
@@ -17,6 +16,7 @@ from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
 from fsxwarm.cli.status_view import checked, show, status_document
 from fsxwarm.cli.unlinked import LinkCheck
+from fsxwarm.cli.wishing import files_wished
 from fsxwarm.client import wire
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit

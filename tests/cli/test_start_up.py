@@ -1,0 +1,69 @@
+"""What a command loads before it works: nothing that it does not need. No clock is asked, only what is in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.machine import Site
+from fsxwarm.cli.commands import COMMANDS, load
+
+WATCHED = """
+import sys
+from fsxwarm.cli.main import run
+status = run(sys.argv[1:])
+print("LOADED", *sorted(sys.modules), file=sys.stderr)
+sys.exit(status)
+"""
+NEVER = {"aiohttp", "boto3", "botocore", "urllib3", "structlog", "fsxwarm.daemon", "fsxwarm.sim"}
+"""What only the daemon, AWS and the simulator need."""
+RARELY = NEVER | {"prometheus_client", "sqlite3", "fsxwarm.metrics.exposition", "fsxwarm.engine.preflight"}
+AT_WORK = RARELY | {"asyncio", "aiofiles", "pydantic", "fsxwarm.app", "fsxwarm.engine", "fsxwarm.lustre"}
+
+
+def loaded(*arguments: str | Path, environ: dict[str, str] | None = None) -> tuple[int, set[str]]:
+    command = [sys.executable, "-c", WATCHED, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environ)
+    said = [line for line in done.stderr.splitlines() if line.startswith("LOADED ")]
+    return done.returncode, set(said[-1].split()[1:])
+
+
+def test_help_loads_no_command() -> None:
+    status, modules = loaded("--help")
+    assert (status, modules & AT_WORK) == (0, set())
+
+
+@pytest.mark.parametrize("command", ["preload", "plan", "status", "associations", "jobs", "top", "page", "slurm"])
+def test_a_commands_help_loads_nothing_of_daemon_and_aws(command: str) -> None:
+    status, modules = loaded(command, "--help")
+    assert (status, modules & NEVER) == (0, set())
+
+
+def test_status_of_a_file_loads_little_else(site: Site) -> None:
+    status, modules = loaded("status", site.files[0], environ=site.environ)
+    assert (status, modules & RARELY) == (0, set())
+
+
+def test_preload_loads_no_aws_where_there_is_none(site: Site) -> None:
+    nowhere = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/no", "AWS_SHARED_CREDENTIALS_FILE": "/no"}
+    status, modules = loaded("preload", site.data, environ=site.environ | nowhere)
+    assert (status, modules & (NEVER | {"prometheus_client"})) == (0, set())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("status", "/nowhere"), ("preload", "/nowhere"), ("preload", "/usr/lib/python3")]
+)
+def test_a_path_that_is_no_good_needs_nothing(arguments: tuple[str, ...]) -> None:
+    status, modules = loaded(*arguments)
+    assert status in {2, 5}
+    assert modules & NEVER == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
+    """Also that each can be loaded by its name."""
+    said = load(name).help
+    assert " ".join(said.split("\n\n")[0].split()) == COMMANDS[name]
