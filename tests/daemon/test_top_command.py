@@ -127,13 +127,13 @@ class Terminal:
 
 
 @contextmanager
-def terminal(face: Face, columns: int = 80, lines: int = 24) -> Iterator[Terminal]:
+def terminal(face: Face, columns: int = 80, lines: int = 24, **variables: str) -> Iterator[Terminal]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", lines, columns, 0, 0))
     before = termios.tcgetattr(slave)
     command = [sys.executable, "-m", "fsxwarm", "top"]
     process = subprocess.Popen(
-        command, stdin=slave, stdout=slave, stderr=slave, env=environ(face), start_new_session=True
+        command, stdin=slave, stdout=slave, stderr=slave, env=environ(face) | variables, start_new_session=True
     )
     try:
         yield Terminal(process, master)
@@ -184,9 +184,10 @@ async def test_a_daemon_that_goes_is_waited_for(face: Face) -> None:
         assert screen.process.wait(20) == 0
 
 
-async def test_it_takes_on_another_size(face: Face) -> None:
+@pytest.mark.parametrize("exported", [{}, {"COLUMNS": "50", "LINES": "20"}], ids=["", "exported"])
+async def test_it_takes_on_another_size(face: Face, exported: dict[str, str]) -> None:
     await busy(face)
-    with terminal(face, 50, 20) as screen:
+    with terminal(face, 50, 20, **exported) as screen:
         await screen.until("imagenet")
         assert "owner" not in screen.seen
         screen.size(160, 50)

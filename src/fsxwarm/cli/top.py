@@ -72,9 +72,9 @@ def _watch(client: Client, overview: wire.Overview) -> None:
     ):
         due = time.monotonic() + _EVERY
         while True:
-            size = out.size
-            live.update(view(overview, width=size.width, height=size.height, note=note, keys=True), refresh=True)
-            while time.monotonic() < due and out.size == size:
+            out.size = width, height = _size()
+            live.update(view(overview, width=width, height=height, note=note, keys=True), refresh=True)
+            while time.monotonic() < due and _size() == (width, height):
                 if _leaves(min(_HEARS_EVERY, max(0.0, due - time.monotonic()))):
                     return
             if time.monotonic() >= due:
@@ -85,6 +85,12 @@ def _watch(client: Client, overview: wire.Overview) -> None:
                     if error.kind not in _PASSING:
                         raise
                     note = f"this is how it was before: {error.message}"
+
+
+def _size() -> tuple[int, int]:
+    """Columns and lines of the terminal itself: a COLUMNS that the shell has exported stays as it was."""
+    width, height = os.get_terminal_size(sys.stdout.fileno())
+    return width or 80, height or 24
 
 
 @contextmanager
