@@ -22,16 +22,17 @@ from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.model.hsm import Verb
 from fsxwarm.model.policy import Policy
 from fsxwarm.model.window import WindowPolicy
-from fsxwarm.sim.calls import ROOT
+from fsxwarm.sim.calls import ROOT, Caller
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.datasets import Dataset, make
 from fsxwarm.sim.faults import Fault, Faults, share_of_files
 from fsxwarm.sim.namespace import VirtualNamespace
 from fsxwarm.sim.nodes import Node
-from fsxwarm.sim.spec import WorldSpec
+from fsxwarm.sim.spec import Costs, WorldSpec
 from fsxwarm.sim.vloop import run
 from fsxwarm.sim.world import World
 
+_FOLDERS = 8
 _CALIBRATING = 200
 _GONE_QUIET = 5.0
 _RESET_PEAK = "5"
@@ -64,7 +65,7 @@ class Way:
 
     lfs: bool = False
     window: int | None = None
-    shell: tuple[int, int] | None = None
+    line: tuple[int, int] | None = None
     bare: bool = False
 
 
@@ -73,8 +74,9 @@ class Run:
     """What came of it. Seconds are virtual, from the start on; memory in bytes.
 
     `sound` are the files that nothing goes wrong with: `resident` is when the last of them was, `bound` what they take
-    at the least. `ended` is when the way itself was done: fsxwarm then knows of every file what has become of it.
-    `memory` is by how much the process grew, the simulation's own growth in it; `took` real seconds.
+    at the least, `asking` the time from the first request until then. `ended` is when the way itself was done: fsxwarm
+    then knows of every file what has become of it. `memory` is by how much the process grew, the simulation's own
+    growth in it; `took` real seconds.
     """
 
     files: int
@@ -82,6 +84,7 @@ class Run:
     bytes: int
     bound: float
     resident: float
+    asking: float
     ended: float
     left: int
     deepest: int
@@ -108,10 +111,15 @@ class _Arrivals:
         rule = share_of_files(trouble.share, trouble.fault, tries=1) if trouble else None
         nodes = world.nodes.values()
         self.unsound = {node.fid for node in nodes if rule and rule(node, 0)}
-        self.last = 0.0
+        self.first, self.last = 0.0, 0.0
         self._world = world
         self._count = world.on_data
         world.on_data = self._note
+        world.on_item = self._asked
+
+    def _asked(self, verb: Verb, node: Node, caller: Caller) -> None:
+        del verb, node, caller
+        self.first = self.first or self._world.now
 
     def _note(self, node: Node, resident: bool) -> None:  # noqa: FBT001 - the world's callback
         self._count(node, resident)
@@ -125,7 +133,7 @@ def contest(row: Row, way: Way) -> Run:
 
 
 async def _contest(row: Row, way: Way) -> Run:
-    spec = replace(row.spec, costs=COSTS if way.lfs or way.shell else NATIVE_COSTS)
+    spec = replace(row.spec, costs=_costs(way))
     faults = Faults()
     if row.trouble:
         faults.restore.append(share_of_files(row.trouble.share, row.trouble.fault, tries=row.trouble.tries))
@@ -133,7 +141,7 @@ async def _contest(row: Row, way: Way) -> Run:
     names = VirtualNamespace(world)
     paths = make(names, row.dataset)
     clockwork, meter = Clockwork(world), Meter(names)
-    by_lfs = way.lfs or way.shell is not None
+    by_lfs = way.lfs or way.line is not None
     hsm, tree = MeteredHsm(clockwork, names, meter, lfs=by_lfs), MeteredTree(clockwork, names, meter)
     arrivals = _Arrivals(world, names, meter, row.trouble)
     sound = [node.size for node in world.nodes.values() if node.fid not in arrivals.unsound]
@@ -147,15 +155,23 @@ async def _contest(row: Row, way: Way) -> Run:
     took = time.process_time() - began
     world.validate()
     return Run(
-        len(paths), len(sound), sum(sound), spec.lower_bound(len(sound), sum(sound)), arrivals.last, ended,
+        len(paths), len(sound), sum(sound), spec.lower_bound(len(sound), sum(sound)), arrivals.last,
+        arrivals.last - arrivals.first, ended,
         sum(names.file(path).node.flags.released for path in paths), world.deepest, dict(meter.rpcs), meter.processes,
         world.counts["duplicates"], memory, took,
     )  # fmt: skip
 
 
+def _costs(way: Way) -> Costs:
+    """What calls take. fsxwarm walks sixteen folders at a time, and we count on half of them; `lfs find` one."""
+    if way.line is not None:
+        return COSTS
+    return replace(COSTS if way.lfs else NATIVE_COSTS, stat=COSTS.stat / _FOLDERS)
+
+
 async def _warm(site: Site, clockwork: Clockwork, way: Way) -> None:
-    if way.shell is not None:
-        several, width = way.shell
+    if way.line is not None:
+        several, width = way.line
         await find_released(site, several=several, width=width)
     elif way.bare:
         await _bare(site, clockwork)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-Figure = str | float | bool | None
-"""A number of a bench, or what stands in its place."""
-
 shown: list[dict[str, object]] = []
 """All tables printed so far, in JSON's terms."""
 
@@ -15,11 +12,11 @@ def table(
     title: str,
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
-    figures: Sequence[Mapping[str, Figure]] = (),
+    figures: Sequence[Mapping[str, object]] = (),
 ) -> None:
     """Print a table: text to the left in the first column, numbers to the right in the others.
 
-    `figures` are the rows as a program wants them: unrounded, by name.
+    `figures` are the rows as a program wants them, in JSON's terms: unrounded, by name.
     """
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     print(f"\n{title}")
