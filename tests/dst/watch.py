@@ -270,6 +270,7 @@ class WatchedHsm:
         except asyncio.CancelledError:
             if process.alive or not process.orphans:
                 child.cancel()
+            child.add_done_callback(_unheard)
             raise
         except CallHungError as hung:
             process.hung.update(paths)
@@ -286,6 +287,12 @@ class WatchedHsm:
             if len(paths) == 1:
                 process.refused_alone.add(paths[0])
         return reply
+
+
+def _unheard(child: asyncio.Future[Reply]) -> None:
+    """Nobody is left who could hear how a child ended, not even that it hangs."""
+    if not child.cancelled():
+        child.exception()
 
 
 class WatchedTree:
