@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -221,6 +223,27 @@ async def test_a_request_is_never_sent_twice(machine: Machine) -> None:
         assert reply.errno == errno.EIO
         assert "ended before" in reply.text
     assert sum("401866d9" in line for line in dying.asked()) == 1
+
+
+async def test_what_goes_wrong_after_whoever_asked_has_gone_is_no_noise(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = machine.file("a")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with machine.hsm() as hsm:
+        asking = asyncio.create_task(hsm.restore([path]))
+        await asyncio.sleep(0)  # it has begun
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # no helper can be started
+        try:
+            asking.cancel()
+            while len(asyncio.all_tasks()) > 1:
+                await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert asking.cancelled()
+    del asking
+    gc.collect()  # whose end nobody has heard of is told of when it goes
+    assert "never retrieved" not in caplog.text
 
 
 async def test_a_look_is_done_again_when_its_process_dies(sim_fsx: SimFsx) -> None:

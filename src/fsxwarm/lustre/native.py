@@ -152,7 +152,7 @@ class NativeHsm:
                 raise FsxwarmError(Kind.HUNG, f"{hung} requests hang in the kernel", hung=hung)
             reply = asyncio.ensure_future(self._send(action, _named(paths, keys)))
             self._replies.add(reply)
-            reply.add_done_callback(self._replies.discard)
+            reply.add_done_callback(self._answered)
             try:
                 async with asyncio.timeout(self._deadline):
                     return await asyncio.shield(reply)
@@ -160,6 +160,11 @@ class NativeHsm:
                 self._hanging.add(reply)
                 reply.add_done_callback(self._hanging.discard)
                 raise CallHungError(_NAMES[action], self._deadline, asyncio.shield(reply)) from None
+
+    def _answered(self, reply: asyncio.Future[Reply]) -> None:
+        self._replies.discard(reply)
+        if not reply.cancelled():
+            reply.exception()  # whoever asked may be gone
 
     async def _send(self, action: int, names: list[Named]) -> Reply:
         job = _Request("request", names, action, self._lustre_mounts(), once=_LOST)
