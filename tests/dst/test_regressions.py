@@ -8,6 +8,7 @@ from dst.plan import CLEAN, COLD, Command, Deed, File, Plan
 from dst.stage import play
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.policy import Policy
+from fsxwarm.sim.inodes import LUSTRE_DEV
 from fsxwarm.sim.spec import Costs, WorldSpec
 
 
@@ -29,16 +30,26 @@ def test_interrupted_at_a_time_that_is_no_binary_fraction(after: float) -> None:
     keeps_all_promises(plan)
 
 
-@pytest.mark.parametrize("version", [(2, 15, 8), (2, 16, 0)])
-def test_unreadable_files_behind_a_refusal_are_not_asked_for_twice(version: tuple[int, ...]) -> None:
-    """In company with a lost file they were queued before its refusal, which nobody could see, and asked for again."""
+@pytest.mark.parametrize(
+    ("version", "policy"),
+    [
+        ((2, 15, 8), Policy()),
+        ((2, 16, 0), Policy()),
+        ((2, 16, 0), Policy(skip_duplicates=frozenset({LUSTRE_DEV}))),
+    ],
+)
+def test_unreadable_files_behind_a_refusal_are_not_asked_for_twice(version: tuple[int, ...], policy: Policy) -> None:
+    """In company with a lost file they were queued before its refusal, which nobody could see, and asked for again.
+
+    Where servers skip duplicates that does no harm, and happens to files that nobody has looked at.
+    """
     unreadable = [File(b"/fsx/%d" % number, 30_000_000, mode=0o600) for number in range(6)]
     lost = File(b"/fsx/3-lost", 30_000_000, COLD | Flags.LOST, mode=0o600)
     plan = Plan(
         0,
         WorldSpec(agents=1, latency=1.0, version=version, costs=Costs(process=0.03)),
         (*unreadable, lost),
-        commands=(Command("preload", 0.0, (b"/fsx",), root=False),),
+        commands=(Command("preload", 0.0, (b"/fsx",), root=False, policy=policy),),
     )
     keeps_all_promises(plan)
 

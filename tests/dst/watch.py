@@ -40,7 +40,8 @@ class Process:
     def __init__(self, name: str, ledger: Ledger, *, orphans: bool, looks: bool = True) -> None:
         self.name = name
         self.looks = looks
-        """Whether it has to look at a file's action before it asks for it for the first time."""
+        """Whether it has to look at a file's action before it asks for it for the first time. Where it need not, the
+        servers skip duplicates: it may ask again for what was refused in company and cannot be seen."""
         self.ledger = ledger
         self.orphans = orphans
         self.alive = True
@@ -120,7 +121,7 @@ class Process:
             ledger.must(path not in self.calling, Check.ASKS_RIGHTLY, f"{path!r} is being asked for already")
             if node is not None:
                 ledger.tell(key_of(node), f"{self.name} asks for it, with {len(paths) - 1} others")
-                ours = self.in_flight(node)
+                ours = self.in_flight(node) and (self.looks or not self.blind(path))
                 ledger.must(not ours, Check.ASKS_RIGHTLY, f"{path!r} is asked for while in flight for us")
             ended = self.hanging.get(path)
             over = path not in self.hanging or (isinstance(ended, asyncio.Future) and ended.done())

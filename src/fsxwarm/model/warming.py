@@ -1,8 +1,9 @@
 """The state machine that warms files: events in, instructions out, no I/O and no clock of its own.
 
 What it promises, and `validate.py` checks after each event of a test: never more files at FSx than the window allows
-when asking; never a file asked for while its restore is queued or running, nor without a fresh look that showed none,
-except for the first time where servers skip duplicates; every file settles exactly once.
+when asking; never a file asked for while its restore is queued or running, nor without a fresh look that showed none;
+every file settles exactly once. Where servers skip duplicates a file needs no look before it is asked for the first
+time, and one whose action nobody lets us see may be asked for again after a refusal in company.
 """
 
 from __future__ import annotations
