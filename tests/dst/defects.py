@@ -162,7 +162,7 @@ DEFECTS: tuple[Defect, ...] = (
         JUDGING,
         "file.fresh_until = event.started + self._policy.fresh",
         "file.fresh_until = event.started + 60.0",
-        seed=19,
+        seed=37,
     ),
     Defect(
         "refused batch not split",
@@ -280,7 +280,7 @@ DEFECTS: tuple[Defect, ...] = (
         """            if file.phase is not Phase.BACKOFF:
                 self._book.finish(file, Outcome.CANCELLED, reason)
         self._book.clear_queues""",
-        seed=61,
+        seed=106,
     ),
     Defect(
         "state looked at before the action",
