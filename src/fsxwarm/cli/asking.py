@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
-from fsxwarm.cli.wishing import files_wished
+from fsxwarm.cli.wanted import to_retry
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -28,14 +29,8 @@ def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
                 hint="leave --report out; then `fsxwarm jobs wait JOB --report FILE`",
             )
         check_writable(command.report)
-    wish = files_wished(
-        command.paths,
-        braces=command.braces,
-        files_from=command.files_from,
-        nul=command.nul,
-        retry_failed=command.retry_failed,
-    )
-    wish["include"], wish["exclude"] = list(command.include), list(command.exclude)
+    failed = None if command.retry_failed is None else asyncio.run(to_retry(command.retry_failed))
+    wish = command.wanted.wish(failed)
     wish["options"] = {
         "ready": command.ready,
         "deadline": command.deadline,

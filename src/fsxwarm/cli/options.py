@@ -1,28 +1,19 @@
-"""Arguments and options that several commands share, and how they become a selection."""
+"""Arguments and options that several commands share, and how their texts are read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
-from fsxwarm.cli.output import complain
 from fsxwarm.config import Backend
-from fsxwarm.engine.addresses import Addresses
-from fsxwarm.engine.manifest import read_manifest
-from fsxwarm.engine.order import Order
-from fsxwarm.engine.report import check_report, files_to_retry
-from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
-from fsxwarm.model.patterns import compile_globs
 from fsxwarm.model.s3 import CheckS3, is_uri
-from fsxwarm.model.shard import Shard
 from fsxwarm.model.units import parse_duration
-from fsxwarm.ports.tree import Filters, Tree
 
 T = TypeVar("T")
 
@@ -94,65 +85,6 @@ ReportOption = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
 
 
-def select(  # noqa: PLR0913 - the shared options, each once
-    tree: Tree,
-    paths: Sequence[str] | None,
-    *,
-    files_from: str | None = None,
-    nul: bool = False,
-    listed: AsyncIterator[Sequence[bytes]] | None = None,
-    include: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
-    whole: bool = False,
-    order: Order = Order.LISTED,
-    braces: bool = False,
-    addresses: Addresses | None = None,
-    shard: Shard | None = None,
-) -> Selection:
-    """Make the selection that a command line asks for. FsxwarmError USAGE when it asks for nothing.
-
-    `listed` is a list that was read from elsewhere than `files_from`; `addresses` knows what S3 addresses mean.
-    """
-    names, listed = named(paths, files_from=files_from, nul=nul, listed=listed, braces=braces)
-    for option, globs in (("--include", include), ("--exclude", exclude)):
-        for glob in globs or ():
-            read(lambda glob: compile_globs([glob]), glob, option)
-    return Selection(
-        tree,
-        [absolute(name) for name in names],
-        listed=listed,
-        filters=Filters(tuple(include or ()), tuple(exclude or ()), shard),
-        whole=whole,
-        order=order,
-        addresses=addresses,
-    )
-
-
-def named(
-    paths: Sequence[str] | None,
-    *,
-    files_from: str | None,
-    nul: bool,
-    listed: AsyncIterator[Sequence[bytes]] | None,
-    braces: bool,
-) -> tuple[Sequence[str], AsyncIterator[Sequence[bytes]] | None]:
-    """The PATHs, with `braces` expanded, and the list that a command line names. FsxwarmError USAGE for nothing."""
-    if not paths and files_from is None and listed is None:
-        raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
-    if nul and files_from is None:
-        raise FsxwarmError(Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from")
-    if files_from is not None:
-        listed = read_manifest(os.fsencode(files_from), folder=_here(), nul=nul)
-    return expanded(paths or (), braces=braces), listed
-
-
-async def to_retry(report: Path) -> AsyncIterator[Sequence[bytes]]:
-    """The files of a report that may become resident yet; says so if the report is unfinished. FsxwarmError."""
-    if not await check_report(report):
-        complain(f"{report} is unfinished: the files that it names are taken, there may be more")
-    return files_to_retry(report)
-
-
 def expanded(paths: Sequence[str], *, braces: bool) -> Sequence[str]:
     """The PATHs, with `braces` as a shell would expand them. FsxwarmError USAGE."""
     return [name for path in paths for name in read(expand_braces, path, "--braces")] if braces else paths
@@ -163,7 +95,7 @@ def absolute(path: str) -> bytes:
     if not path:
         raise FsxwarmError(Kind.NO_SUCH_PATH, "an empty PATH names nothing", hint="check for an unset variable")
     name = os.fsencode(path)
-    return name if name.startswith(b"/") or is_uri(path) else _here().rstrip(b"/") + b"/" + name
+    return name if name.startswith(b"/") or is_uri(path) else here().rstrip(b"/") + b"/" + name
 
 
 def read(parse: Callable[[str], T], text: str, option: str) -> T:
@@ -184,7 +116,8 @@ def some_time(text: str | None, option: str) -> float | None:
     return seconds
 
 
-def _here() -> bytes:
+def here() -> bytes:
+    """The current folder. FsxwarmError NO_SUCH_PATH if it is gone."""
     try:
         return bytes(Path.cwd())
     except FileNotFoundError:

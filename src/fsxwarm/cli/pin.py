@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fsxwarm.app import App
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
+from fsxwarm.cli.options import Braces, Exclude, FilesFrom, Include, Json, Nul, Paths
 from fsxwarm.cli.output import console, emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import PinDocument, issues, tally, unusable
 from fsxwarm.cli.tables import show_leftovers, show_troubles
+from fsxwarm.cli.wanted import Wanted
 from fsxwarm.engine.pin import Pinned, pin_all
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit
@@ -32,21 +31,7 @@ def pin(
     Sets Lustre's norelease flag, which stays with the file. It needs to be yours, or you need to be root. It does
     not restore released files: preload them.
     """
-
-    def chosen(app: App) -> Selection:
-        return select(
-            app.tree,
-            paths,
-            files_from=files_from,
-            nul=nul,
-            include=include,
-            exclude=exclude,
-            braces=braces,
-            addresses=app.addresses,
-            whole=True,
-        )
-
-    return _set(chosen, json=json, on=True)
+    return _set(Wanted(paths, files_from, nul, include, exclude, braces), json=json, on=True)
 
 
 def unpin(
@@ -60,26 +45,12 @@ def unpin(
     json: Json = False,
 ) -> Exit:
     """Unpin files: let them be released again. Clears Lustre's norelease flag."""
-
-    def chosen(app: App) -> Selection:
-        return select(
-            app.tree,
-            paths,
-            files_from=files_from,
-            nul=nul,
-            include=include,
-            exclude=exclude,
-            braces=braces,
-            addresses=app.addresses,
-            whole=True,
-        )
-
-    return _set(chosen, json=json, on=False)
+    return _set(Wanted(paths, files_from, nul, include, exclude, braces), json=json, on=False)
 
 
-def _set(chosen: Callable[[App], Selection], *, json: bool, on: bool) -> Exit:
+def _set(wanted: Wanted, *, json: bool, on: bool) -> Exit:
     async def work(app: App) -> Exit:
-        selection = chosen(app)
+        selection = wanted.select(app, whole=True)
         result = Pinned(on)
         async with ticking(lambda: _line(result)):
             await pin_all(app.hsm, selection, result)

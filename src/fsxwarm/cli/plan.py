@@ -22,11 +22,11 @@ from fsxwarm.cli.options import (
     Nul,
     Paths,
     read,
-    select,
 )
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.plan_view import plan_document, show
 from fsxwarm.cli.run import run
+from fsxwarm.cli.wanted import Wanted
 from fsxwarm.engine.planner import Plan, Planner
 from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.engine.selection import Selection
@@ -64,16 +64,7 @@ def plan(  # noqa: PLR0913 - a command's arguments are its options
     """
 
     async def work(app: App) -> Exit:
-        selection = select(
-            app.tree,
-            paths,
-            files_from=files_from,
-            nul=nul,
-            include=include,
-            exclude=exclude,
-            braces=braces,
-            addresses=app.addresses,
-        )
+        selection = Wanted(paths, files_from, nul, include, exclude, braces).select(app)
         preflight = Preflight(Inspector(app.aws.atlas, check_s3, complain))
 
         async def seen(mount: bytes) -> Sequence[Ran]:

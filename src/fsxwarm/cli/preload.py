@@ -32,6 +32,7 @@ from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, named_for, this_shard, with_shard
 from fsxwarm.cli.thaw import Days, Thaw, Tier, thaw_wish
+from fsxwarm.cli.wanted import Wanted
 from fsxwarm.engine.order import Order
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.s3 import CheckS3
@@ -187,14 +188,10 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
     asking; what FSx has begun, it finishes.
     """
     part = this_shard(shard)
+    named = with_latest(paths, latest, marker, json=json, sharded=part is not None)
     command = Command(
-        paths=tuple(with_latest(paths, latest, marker, json=json, sharded=part is not None)),
-        files_from=files_from,
-        nul=nul,
+        wanted=Wanted(named, files_from, nul, include, exclude, braces),
         retry_failed=retry_failed,
-        include=tuple(include or ()),
-        exclude=tuple(exclude or ()),
-        braces=braces,
         order=order,
         deadline=some_time(deadline, "--deadline"),
         rate=None if rate is None else read(parse_rate, rate, "--rate"),
@@ -240,7 +237,7 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
 
 
 def _in_background(command: Command) -> Exit:
-    process = detach(state_folder(os.environ), "preload", keep_stdin=command.files_from == "-")
+    process = detach(state_folder(os.environ), "preload", keep_stdin=command.wanted.files_from == "-")
     if not isinstance(process, Child):
         return process.attend(until_ready=command.ready is not None, json=command.json)
     with process.running():
@@ -258,7 +255,7 @@ def _check(command: Command, *, dry_run: bool, background: bool, no_wait: bool) 
         (dry_run and command.metrics_file is not None, "a dry run has no metrics", "leave --metrics-file out"),
         (not dry_run and command.rate is not None, "--rate is for --dry-run", "add --dry-run"),
         (
-            command.files_from is not None and command.retry_failed is not None,
+            command.wanted.files_from is not None and command.retry_failed is not None,
             "--files-from and --retry-failed are both lists",
             "leave one out",
         ),
@@ -277,7 +274,7 @@ def _check_alone(command: Command, *, background: bool, no_wait: bool) -> None:
         ),
         (not background and no_wait, "--no-wait needs --background", "add --background"),
         (
-            background and command.files_from == "-" and sys.stdin is not None and sys.stdin.isatty(),
+            background and command.wanted.files_from == "-" and sys.stdin is not None and sys.stdin.isatty(),
             "--background cannot read a list from the terminal",
             "pipe it in, or name a file",
         ),

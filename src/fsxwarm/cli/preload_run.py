@@ -16,7 +16,6 @@ from fsxwarm.cli.estimate_view import Pace, estimate_document, progress
 from fsxwarm.cli.estimate_view import show as show_estimate
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.metrics_file import MetricsFile
-from fsxwarm.cli.options import select, to_retry
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.preload_view import Ended
 from fsxwarm.cli.progress import Mode, showing
@@ -24,6 +23,7 @@ from fsxwarm.cli.s3_view import checked_lines
 from fsxwarm.cli.saying import Saying
 from fsxwarm.cli.thaw import make_preflight, settle_waiting, thaw_document, would_thaw
 from fsxwarm.cli.unlinked import without_purpose
+from fsxwarm.cli.wanted import Wanted, to_retry
 from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimator, Speed, best
@@ -50,13 +50,8 @@ _TELLING: Final = 20
 class Command:
     """What the command line asks for. Times in seconds, `rate` in bytes per second; None where a setting decides."""
 
-    paths: tuple[str, ...]
-    files_from: str | None
-    nul: bool
+    wanted: Wanted
     retry_failed: Path | None
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    braces: bool
     order: Order
     deadline: float | None
     rate: int | None
@@ -187,19 +182,7 @@ async def _selection(app: App, command: Command) -> Selection:
     listed = None
     if command.retry_failed is not None:
         listed = await to_retry(command.retry_failed)
-    selection = select(
-        app.tree,
-        command.paths,
-        files_from=command.files_from,
-        nul=command.nul,
-        listed=listed,
-        include=command.include,
-        exclude=command.exclude,
-        braces=command.braces,
-        addresses=app.addresses,
-        order=command.order,
-        shard=command.shard,
-    )
+    selection = command.wanted.select(app, listed=listed, order=command.order, shard=command.shard)
     await selection.resolve()
     return selection
 

@@ -24,14 +24,13 @@ from fsxwarm.cli.options import (
     Nul,
     Paths,
     read,
-    select,
 )
 from fsxwarm.cli.output import complain, emit_json, show_path
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.release_service import release_by_service
 from fsxwarm.cli.release_view import release_document, show
 from fsxwarm.cli.run import run
-from fsxwarm.cli.wishing import files_wished
+from fsxwarm.cli.wanted import Wanted
 from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.make_room import MakeRoom, Room
 from fsxwarm.engine.release import Released, Releaser, candidates, release_all
@@ -135,18 +134,10 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
             hint="leave --files-from out",
         )
 
+    wanted = Wanted(paths, files_from, nul, include, exclude, braces)
+
     def selection(app: App) -> Selection:
-        return select(
-            app.tree,
-            paths,
-            files_from=files_from,
-            nul=nul,
-            include=include,
-            exclude=exclude,
-            braces=braces,
-            addresses=app.addresses,
-            whole=True,
-        )
+        return wanted.select(app, whole=True)
 
     async def work(app: App) -> Exit:
         keeper = _keeper(app, check_s3, make_room=target is not None)
@@ -189,9 +180,8 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     )
     if client is None:
         return run(work, json=json, backend=backend)
-    wish = files_wished(paths or (), braces=braces, files_from=files_from, nul=nul)
+    wish = wanted.wish()
     wish["kind"] = "release"
-    wish["include"], wish["exclude"] = list(include or ()), list(exclude or ())
     wish["options"] = {"used_before": used_before, "dry_run": dry_run, "check_s3": check_s3.value}
     return have_done(client, wish, mode=choose(Mode.AUTO, json=json), json=json)
 

@@ -10,13 +10,13 @@ from fsxwarm.app import App
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.counting import status_by_daemon
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, select
+from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
 from fsxwarm.cli.status_view import checked, show, status_document
 from fsxwarm.cli.unlinked import LinkCheck
-from fsxwarm.cli.wishing import files_wished
+from fsxwarm.cli.wanted import Wanted
 from fsxwarm.client import wire
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit
@@ -62,21 +62,11 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
 
     Most files are judged by a stat alone, so this is quick and never starts a restore.
     """
-    part = this_shard(shard)
+    wanted, part = Wanted(paths, files_from, nul, include, exclude, braces), this_shard(shard)
 
     async def work(app: App) -> Exit:
-        selection = select(
-            app.tree,
-            paths,
-            files_from=files_from,
-            nul=nul,
-            include=include,
-            exclude=exclude,
-            braces=braces,
-            addresses=app.addresses,
-            shard=part,
-            whole=flags or (by_folder is not None and files_from is not None),
-        )
+        whole = flags or (by_folder is not None and files_from is not None)
+        selection = wanted.select(app, whole=whole, shard=part)
         survey = Survey(app.hsm, selection, depth=by_folder, flags=flags)
         asked = [] if check else await selection.resolve()  # a script that waits for a yes is not held up
         async with LinkCheck(app.aws.atlas, asked) as check_of_links, ticking(lambda: _progress(survey.status)):
@@ -96,12 +86,12 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         here={"--shard": part is not None},
     )
     if client is not None:
-        wish = files_wished(paths or [], braces=braces, files_from=files_from, nul=nul)
+        wish = wanted.wish()
         asked: wire.CountWish = {
             "paths": wish["paths"],
             "files": wish["files"],
-            "include": list(include or ()),
-            "exclude": list(exclude or ()),
+            "include": wish["include"],
+            "exclude": wish["exclude"],
             "depth": by_folder,
             "flags": flags,
         }

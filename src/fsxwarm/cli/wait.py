@@ -29,13 +29,13 @@ from fsxwarm.cli.options import (
     read,
     some_time,
 )
-from fsxwarm.cli.options import select as select_files
 from fsxwarm.cli.output import complain, console, emit_json
 from fsxwarm.cli.preload import OrderOption
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.cli.schema import Leftovers, Tally, error_document, issues, tally, unusable
 from fsxwarm.cli.tables import percent, show_leftovers
+from fsxwarm.cli.wanted import Wanted
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.order import Order
@@ -134,16 +134,7 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
             )
 
     async def work(app: App) -> Exit:
-        selection = select_files(
-            app.tree,
-            names,
-            files_from=files_from,
-            nul=nul,
-            include=include,
-            exclude=exclude,
-            addresses=app.addresses,
-            order=order,
-        )
+        selection = Wanted(names, files_from, nul, include, exclude).select(app, order=order)
         policy = await app.policy()
         waiting = Waiting(app.hsm, selection, share, stat_settles=policy.stat_settles, say=complain)
         left = None if patience is None else began + patience - time.monotonic()
