@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsxwarm.model.hsm import IDLE
-from fsxwarm.model.messages import Answered, Look, Overdue
+from fsxwarm.model.messages import Answered, Look, Overdue, Room
 from fsxwarm.model.outcome import Outcome, Reason
 from unit.test_warming import RUNNING, WAITING, WARM, Bench, entry
 from unit.test_warming_random_orders import Run
@@ -107,6 +107,14 @@ def test_a_request_that_hangs_is_followed_by_looks() -> None:
     assert Look.BOTH in ways(at)
     assert not at.submits
     assert at.machine.in_flight == 2
+
+
+def test_an_empty_file_that_is_blocked_with_a_big_one_is_not_asked_for() -> None:
+    at = bench()
+    at.tell(Room(DEV, 1_000))
+    at.want([entry(1, size=0), entry(2, size=1_000_000)])
+    assert not at.submits
+    assert {at.reason(1), at.reason(2)} == {Reason.NO_ROOM}
 
 
 @given(seed=st.integers(0, 2**32))

@@ -135,7 +135,7 @@ class Asking:
             lane.cold.pop()
             self._book.move(file, Phase.LOOKING)
             taken.append(file)
-        return taken
+        return [file for file in taken if self._book.has(file)]  # empty ones that were taken may be among the blocked
 
     def _ask(self, lane: Lane, now: float) -> None:
         filling = False
