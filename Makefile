@@ -48,8 +48,8 @@ simulate: setup ## Simulate hours of warming, seed after seed: all promises are 
 simulate-defects: setup ## Show that the simulation can fail: each planted defect, and the first seed that catches it
 	$(BIN)/python tests/dst/defects.py
 
-bench: setup ## Measure: processes, memory, speed, time against the lower bound
-	$(BIN)/python tests/bench/run.py
+bench: setup ## Measure: processes, memory, speed, time against the lower bound (and write bench.json)
+	$(BIN)/python tests/bench/run.py --json bench.json
 
 bench-daemon: setup ## Measure what the daemon bears: waiting clients, submissions, many jobs for the same files, rest
 	$(BIN)/python tests/bench/daemon.py
