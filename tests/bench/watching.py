@@ -22,7 +22,7 @@ from fsxwarm.engine.metered import MeteredTree
 from fsxwarm.engine.plan import ServicePlan
 from fsxwarm.engine.service import Service
 from fsxwarm.metrics.exposition import Exposition
-from fsxwarm.model.entry import Entry
+from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.messages import Finish
 from fsxwarm.model.meter import Meter
 from fsxwarm.model.outcome import Outcome
@@ -57,9 +57,9 @@ class Answering(Paper):
 
     def __init__(self) -> None:
         super().__init__({})
-        self.answers = [Stat(7, number, SIZE, 200) for number in range(ANSWERS)]
+        self.answers: list[Stat | Trouble] = [Stat(7, number, SIZE, 200) for number in range(ANSWERS)]
 
-    async def stat(self, paths: Sequence[bytes]) -> list[Stat]:  # type: ignore[override]  # no Trouble among them
+    async def stat(self, paths: Sequence[bytes]) -> list[Stat | Trouble]:
         return self.answers
 
 
