@@ -332,6 +332,28 @@ def test_no_action_and_still_released_is_a_failed_attempt_not_a_success() -> Non
     assert bench.finished[b"/fsx/1"].attempts == 3
 
 
+def seconds_of_waves(bench: Bench, waves: int) -> list[float]:
+    """How long each wave of files in flight took, none of which is ever restored."""
+    seconds = []
+    for _ in range(waves):
+        began, submits = bench.now, bench.submits
+        bench.submits = []
+        for submit in submits:
+            bench.tell(Answered(submit.request, 0))
+        bench.pass_time(60, until=lambda: bool(bench.submits) or bench.machine.idle)
+        seconds.append(bench.now - began)
+    return seconds
+
+
+def test_the_more_restores_fail_the_sooner_those_in_flight_are_asked_after() -> None:
+    bench = Bench(window=10, attempts=1)
+    bench.want([entry(number) for number in range(200)])
+    seconds = seconds_of_waves(bench, 20)
+    assert len(bench.finished) == 200
+    assert seconds[0] > 9
+    assert max(seconds[-5:]) < 2
+
+
 def test_a_refused_batch_loses_only_its_culprit() -> None:
     """The server queues what comes before the refused file; the message names another, so looking decides."""
     bench = Bench()

@@ -116,6 +116,8 @@ class Judging:
     def _diagnosed(self, file: File, sight: Sight, now: float) -> None:
         lane = self._book.lane(file)
         verdict = diagnose(sight, file.moved)
+        if file.phase is Phase.IN_FLIGHT:
+            self._book.pace.late_file_was(file.entry.size, failed=verdict is Verdict.IDLE)
         match verdict:
             case Verdict.RESIDENT:
                 by_stat = self._book.rounds.by_stat(file)

@@ -13,6 +13,17 @@ _MISS: Final = 1.015
 """A first look that finds the file resident shortens the next wait by half a percent, one too early lengthens it by
 one and a half: the wait settles where three looks in four are hits."""
 
+_SURE: Final = 20
+_LEAST: Final = 1.0
+"""Once so many were seen, a file is late after four times what they took, but not within so many seconds."""
+
+_FAILED: Final = 0.8
+_HEALTHY: Final = 1.12
+_HASTE: Final = 0.1
+"""A late file that has failed brings the next ones' time forward by a fifth, one that is all right pushes it back by an
+eighth: where none fails nobody is asked after early, else two files that are all right are, for each that has failed.
+The least share of the usual wait."""
+
 _PROOFS: Final = 8
 """How much evidence it takes to change our mind about what a stat can prove."""
 
@@ -25,7 +36,7 @@ def class_of(size: int) -> int:
 class Expectation:
     """Restore times of one size class, in seconds."""
 
-    __slots__ = ("deviation", "first_look", "mean", "proofs", "samples")
+    __slots__ = ("deviation", "first_look", "haste", "mean", "proofs", "samples")
 
     def __init__(self, first_look: float) -> None:
         self.first_look = first_look
@@ -33,6 +44,7 @@ class Expectation:
         self.deviation = 0.0
         self.samples = 0
         self.proofs = 0
+        self.haste = 1.0
 
     def observed(self, took: float) -> None:
         """Learn from a restore that took so long, smoothed as TCP smooths round trips (RFC 6298)."""
@@ -47,7 +59,8 @@ class Expectation:
 class Pace:
     """Expectations for all size classes.
 
-    Parameters, in seconds: `first_look` before anything is known; `floor` and `cap` bound a file's own deadline.
+    Parameters, in seconds: `first_look` before anything is known; `floor` and `cap` bound a file's own deadline;
+    the floor sinks as restores turn out to be quick, or to fail.
     """
 
     def __init__(self, *, first_look: float = 1.0, floor: float = 5.0, cap: float = 600.0) -> None:
@@ -86,9 +99,17 @@ class Pace:
     def deadline(self, size: int) -> float:
         """Seconds after which a restore of `size` bytes is late enough to ask what it is doing."""
         known = self._of(size)
+        floor = self._floor * known.haste
         if not known.samples:
-            return min(max(4 * known.first_look, 2 * self._floor), self._cap)
-        return min(max(known.mean + 4 * known.deviation, self._floor), self._cap)
+            return min(max(4 * known.first_look * known.haste, 2 * floor), self._cap)
+        if known.samples >= _SURE:
+            floor = min(floor, max(4 * known.mean, _LEAST))
+        return min(max((known.mean + 4 * known.deviation) * known.haste, floor), self._cap)
+
+    def late_file_was(self, size: int, *, failed: bool) -> None:
+        """Learn what had become of a file of `size` bytes that was late."""
+        known = self._of(size)
+        known.haste = min(max(known.haste * (_FAILED if failed else _HEALTHY), _HASTE), 1.0)
 
     def proved_by_stat(self, size: int) -> None:
         """Learn that a stat alone showed a file of `size` bytes to be resident."""
