@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from fsxwarm.sim.vloop import run
 from fsxwarm.sim.world import World
 
 _FOLDERS = 8
+_ALWAYS = 10**9
 _CALIBRATING = 200
 _GONE_QUIET = 5.0
 _RESET_PEAK = "5"
@@ -40,11 +42,16 @@ _RESET_PEAK = "5"
 
 @dataclass(frozen=True)
 class Trouble:
-    """A share of the files goes wrong: for good, or in their first `tries` restores."""
+    """A share of the files goes wrong: in their first `tries` restores, or for good (None)."""
 
     fault: Fault
     share: float
-    tries: int = 10**9
+    tries: int | None = None
+
+    @property
+    def rule(self) -> Callable[[Node, int], Fault | None]:
+        """It as the simulation has it."""
+        return share_of_files(self.share, self.fault, tries=_ALWAYS if self.tries is None else self.tries)
 
 
 @dataclass(frozen=True)
@@ -73,26 +80,28 @@ class Way:
 class Run:
     """What came of it. Seconds are virtual, from the start on; memory in bytes.
 
-    `sound` are the files that nothing goes wrong with: `resident` is when the last of them was, `bound` what they take
-    at the least, `asking` the time from the first request until then. `ended` is when the way itself was done: fsxwarm
-    then knows of every file what has become of it. `memory` is by how much the process grew, the simulation's own
-    growth in it; `took` real seconds.
+    `sound` are the files that nothing goes wrong with, `lost` those that nobody can restore, `left` those that were
+    still released in the end. `resident` is when the last sound file was, `bound` what they take at the least, `asking`
+    the time from the first request until then. `ended` is when the way itself was done: fsxwarm then knows of every
+    file what has become of it. `memory` is by how much the process grew, the simulation's own growth in it; `cpu` the
+    real seconds of processor time that all of it took.
     """
 
     files: int
     sound: int
+    lost: int
+    left: int
     bytes: int
     bound: float
     resident: float
     asking: float
     ended: float
-    left: int
     deepest: int
     rpcs: dict[str, int]
     processes: int
     asked_twice: int
     memory: int
-    took: float
+    cpu: float
 
     @property
     def ratio(self) -> float:
@@ -108,9 +117,8 @@ class _Arrivals:
     """Notes when the last sound file became resident."""
 
     def __init__(self, world: World, names: VirtualNamespace, meter: Meter, trouble: Trouble | None) -> None:
-        rule = share_of_files(trouble.share, trouble.fault, tries=1) if trouble else None
         nodes = world.nodes.values()
-        self.unsound = {node.fid for node in nodes if rule and rule(node, 0)}
+        self.unsound = {node.fid for node in nodes if trouble and trouble.rule(node, 0)}
         self.first, self.last = 0.0, 0.0
         self._world = world
         self._count = world.on_data
@@ -136,7 +144,7 @@ async def _contest(row: Row, way: Way) -> Run:
     spec = replace(row.spec, costs=_costs(way))
     faults = Faults()
     if row.trouble:
-        faults.restore.append(share_of_files(row.trouble.share, row.trouble.fault, tries=row.trouble.tries))
+        faults.restore.append(row.trouble.rule)
     world = World(spec, faults)
     names = VirtualNamespace(world)
     paths = make(names, row.dataset)
@@ -145,21 +153,32 @@ async def _contest(row: Row, way: Way) -> Run:
     hsm, tree = MeteredHsm(clockwork, names, meter, lfs=by_lfs), MeteredTree(clockwork, names, meter)
     arrivals = _Arrivals(world, names, meter, row.trouble)
     sound = [node.size for node in world.nodes.values() if node.fid not in arrivals.unsound]
-    began, before = time.process_time(), _memory("VmRSS")
+    started, before = time.process_time(), _memory("VmRSS")
     _forget_peak()
     await _warm(Site(names, hsm, tree, meter), clockwork, way)
     ended = clockwork.now()
     while world.restoring:  # noqa: ASYNC110 - virtual time
         await asyncio.sleep(_GONE_QUIET)
     memory = _memory("VmHWM") - before
-    took = time.process_time() - began
+    cpu = time.process_time() - started
     world.validate()
     return Run(
-        len(paths), len(sound), sum(sound), spec.lower_bound(len(sound), sum(sound)), arrivals.last,
-        arrivals.last - arrivals.first, ended,
-        sum(names.file(path).node.flags.released for path in paths), world.deepest, dict(meter.rpcs), meter.processes,
-        world.counts["duplicates"], memory, took,
-    )  # fmt: skip
+        files=len(paths),
+        sound=len(sound),
+        lost=len(arrivals.unsound) if row.trouble and row.trouble.tries is None else 0,
+        left=sum(names.file(path).node.flags.released for path in paths),
+        bytes=sum(sound),
+        bound=spec.lower_bound(len(sound), sum(sound)),
+        resident=arrivals.last,
+        asking=arrivals.last - arrivals.first,
+        ended=ended,
+        deepest=world.deepest,
+        rpcs=dict(meter.rpcs),
+        processes=meter.processes,
+        asked_twice=world.counts["duplicates"],
+        memory=memory,
+        cpu=cpu,
+    )
 
 
 def _costs(way: Way) -> Costs:

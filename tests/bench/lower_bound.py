@@ -125,6 +125,8 @@ class Found:
         troubled = native.sound < native.files
         if (native.resident if troubled else native.ended) > TARGET * native.bound:
             yield "time"
+        if native.left != native.lost:
+            yield "released files"
         if native.resident > self.shell[1].resident:
             yield "shell"
         if self.queue > ENOUGH_QUEUE:
@@ -206,7 +208,7 @@ def _show_costs(found: Mapping[str, Found], missed: Mapping[str, str]) -> None:
         rows.append([
             name, f"{native.rpc:.2f}", f"{lfs.rpc:.2f}", f"{shell.rpc:.2f}", f"{native.processes / native.files:.3f}",
             f"{lfs.processes / lfs.files:.3f}", f"{shell.processes / shell.files:.3f}", f"{native.asked_twice:,}",
-            f"{each.memory / 1e6:.0f} MB", f"{(native.took - each.bare.took) / native.files * 1e6:.0f} µs", line,
+            f"{each.memory / 1e6:.0f} MB", f"{(native.cpu - each.bare.cpu) / native.files * 1e6:.0f} µs", line,
             missed[name] or "none",
         ])  # fmt: skip
     table(
