@@ -72,8 +72,8 @@ def s3(moto_address: str) -> Iterator[Any]:
     for bucket in client.list_buckets()["Buckets"]:
         name = bucket["Name"]
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
-            for one in page.get("Contents", []):
-                client.delete_object(Bucket=name, Key=one["Key"])
+            if some := [{"Key": one["Key"]} for one in page.get("Contents", [])]:
+                client.delete_objects(Bucket=name, Delete={"Objects": some})
         client.delete_bucket(Bucket=name)
     client.close()
 

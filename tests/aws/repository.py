@@ -28,6 +28,11 @@ _SENTENCES = {
 }
 
 
+def put(bucket: str, key: str, size: int, storage_class: str) -> None:
+    """Put an object there, without a request: a world has hundreds of them."""
+    _backend().put_object(bucket, key, b"x" * size, storage=storage_class)
+
+
 def fault_of(bucket: str, key: str) -> Fault | None:
     """Why FSx cannot read an object; None if it can."""
     try:

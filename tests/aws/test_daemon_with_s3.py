@@ -34,7 +34,8 @@ def served(world: World) -> Iterator[Served]:
             '[metrics]\nlisten = ""\n'
         )
         with closing(live.Systemd(folder)) as systemd:
-            process = live.start(folder, world.here.fsx, systemd, world.here.variables)
+            environ = world.here.variables | {"FSXWARM_ATTEMPTS": "1"}
+            process = live.start(folder, world.here.fsx, systemd, environ)
             try:
                 systemd.wait_for("READY=1")
                 yield Served(world, folder / "s")

@@ -25,6 +25,9 @@ def test_one_in_a_hundred_in_glacier_missing_or_denied_each_has_its_reason(
     expected |= {str(path): ("failed", "access_denied") for path in denied}
     assert reported(report) == expected
     assert done.json["outcomes"]["restored"]["files"] == 970
+    assert done.json["s3"]["checked"]["files"] == 1000
+    assert done.json["s3"]["requests"] == 1
+    assert world.here.fsx.control("counters")["requests"] <= 1000
     assert world.released() == sorted([*cold, *gone, *denied])
 
 
@@ -63,7 +66,8 @@ def test_glacier_instant_retrieval_is_restored_as_it_is(world: World) -> None:
     assert world.released() == []
 
 
-def test_a_bucket_that_is_gone_explains_all_its_files(world: World) -> None:
+def test_a_bucket_that_is_gone_explains_all_its_files(make_world: MakeWorld) -> None:
+    world = make_world(20)
     files = world.files
     world.delete(files)
     world.s3.delete_bucket(Bucket="data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 import tracemalloc
 from collections.abc import AsyncIterator, Sequence
@@ -16,12 +17,13 @@ from fsxwarm.engine.guard import ReleaseGuard
 from fsxwarm.engine.objects import Budget, Objects, before
 from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.model.association import Association, as_prefix
+from fsxwarm.model.association import Association, FileSystem, as_prefix
 from fsxwarm.model.entry import Entry, Resident
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.s3 import CheckS3, Stored, Thaw, parse_restore
 from fsxwarm.ports.cloud import CloudError, Fault, Listed
 from fsxwarm.ports.tree import Batch
+from fsxwarm.sim.vloop import run
 
 
 def entry(name: str, number: int, size: int = 100) -> Entry:
@@ -68,6 +70,27 @@ async def test_each_file_that_s3_cannot_give_is_barred_for_its_reason() -> None:
     assert preflight.found.newer.files == 1
     assert preflight.found.checked.files == 2500
     assert len(cloud.lists) <= 13  # one for each 200 wanted files
+
+
+class SilentCloud(PaperCloud):
+    """A network without a way to AWS: no call comes back."""
+
+    async def file_systems(self, ids: Sequence[str] = ()) -> list[FileSystem]:
+        await asyncio.Event().wait()
+        raise AssertionError(ids)
+
+
+def test_a_network_without_a_way_to_aws_holds_nothing_up_for_long() -> None:
+    entries = [entry(f"f{number:04d}", number) for number in range(2500)]
+    said: list[str] = []
+
+    async def look() -> tuple[float, int]:
+        preflight = Preflight(Inspector(atlas(SilentCloud()), CheckS3.AUTO, said.append))
+        assert await _barred(preflight, entries) == {}
+        return asyncio.get_running_loop().time(), preflight.found.unchecked.files
+
+    assert run(look()) == (10.0, 2500)
+    assert ["no answer within 10 s" in said[0], "VPC endpoints" in said[0], len(said)] == [True, True, 1]
 
 
 async def test_auto_spends_one_request_for_200_files_and_says_what_stayed_unchecked() -> None:

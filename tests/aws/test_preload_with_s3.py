@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 from aws.fake_endpoint import Trouble
-from aws.world import FILES, World, reported
+from aws.world import FILES, World
 
 
 def test_never_asks_nothing_of_aws(world: World) -> None:
@@ -34,40 +31,12 @@ def test_always_fails_when_s3_may_not_be_listed(world: World) -> None:
     assert world.here.fsx.control("calls").get("requests", 0) == 0
 
 
-def test_what_s3_cannot_give_has_its_reason_and_the_rest_is_warm(world: World, tmp_path: Path) -> None:
-    files = world.files
-    world.archive(files[:3])
-    world.delete(files[3:6])
-    world.deny(files[6:9])
-    report = tmp_path / "report"
-    done = world.here.fsxwarm("preload", "s3://data/base/", "--json", "--report", report, "--attempts", "1")
-    assert done.status == 3, done
-    expected = {str(path): ("blocked", "storage_class") for path in files[:3]}
-    expected |= {str(path): ("blocked", "object_missing") for path in files[3:6]}
-    expected |= {str(path): ("failed", "access_denied") for path in files[6:9]}
-    assert reported(report) == expected
-    assert done.json["outcomes"]["restored"]["files"] == FILES - 9
-    assert done.json["s3"]["checked"]["files"] == FILES
-    assert done.json["s3"]["requests"] == 1
-    assert world.here.fsx.control("counters")["requests"] <= FILES
-
-
 def test_without_its_log_a_failure_stays_unexplained_and_it_is_said(world: World) -> None:
     world.deny(world.files[:1])
     world.account.trouble = [Trouble("FilterLogEvents", code="AccessDeniedException", times=99)]
     done = world.here.fsxwarm("preload", world.here.fsx.mount, "--attempts", "1")
     assert done.status == 3
     assert "allow logs:FilterLogEvents" in done.err
-
-
-def test_a_network_without_a_way_to_aws_holds_no_preload_up(world: World) -> None:
-    world.account.trouble = [Trouble("DescribeFileSystems", seconds=120, times=99)]
-    began = time.monotonic()
-    done = world.here.fsxwarm("preload", world.here.fsx.mount)
-    assert done.status == 0, done
-    assert "no answer within 10 s" in done.err
-    assert "VPC endpoints" in done.err
-    assert time.monotonic() - began < 60
 
 
 def test_when_credentials_expire_in_the_middle_it_waits_and_goes_on_once_they_are_renewed(world: World) -> None:

@@ -92,7 +92,7 @@ def test_without_credentials_a_thaw_cannot_be_had(world: World) -> None:
 def test_at_the_deadline_the_rest_is_warm_and_what_is_not_thawed_is_named(frozen: World, tmp_path: Path) -> None:
     report = tmp_path / "report"
     arguments = ("preload", frozen.here.fsx.mount, "--thaw", "--report", report)
-    done = frozen.here.fsxwarm(*arguments, "--deadline", "15s", "--json")
+    done = frozen.here.fsxwarm(*arguments, "--deadline", "10s", "--json")
     assert done.status == 4, done
     assert done.json["thaw"]["waiting"]["files"] == 2
     assert done.json["outcomes"]["restored"]["files"] == FILES - 2

@@ -48,7 +48,7 @@ class World:
 
     def archive(self, paths: list[Path], storage_class: str = "GLACIER") -> None:
         for path in paths:
-            self._put(path, StorageClass=storage_class)
+            self._put(path, storage_class)
 
     def delete(self, paths: list[Path]) -> None:
         for path in paths:
@@ -68,8 +68,8 @@ class World:
 
         return self._fsx.ask(work)
 
-    def _put(self, path: Path, **more: str) -> None:
-        self.s3.put_object(Bucket="data", Key=self.key(path), Body=b"x" * path.stat().st_size, **more)
+    def _put(self, path: Path, storage_class: str = "STANDARD") -> None:
+        repository.put("data", self.key(path), path.stat().st_size, storage_class)
 
     def _watch(self, servers: DiskFsx) -> None:
         def key(node: Node) -> str:
