@@ -16,9 +16,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(where: io.StringIO, in_log: float | None, said: str = "") -> str:
+def shown(where: io.StringIO, in_log: float | None, said: str = "", line: str = "so far") -> str:
     async def work() -> None:
-        async with ticking(lambda: "so far", in_log=in_log):
+        async with ticking(lambda: line, in_log=in_log):
             await asyncio.sleep(150)
             if said:
                 complain(said)
@@ -43,3 +43,8 @@ def test_a_terminal_has_one_line_that_is_gone_at_the_end() -> None:
 def test_what_is_said_meanwhile_has_a_line_of_its_own() -> None:
     assert shown(Terminal(), None, "wait").endswith("so far\r\x1b[Kfsxwarm: wait\n\r\x1b[K")
     assert shown(io.StringIO(), None, "wait") == "fsxwarm: wait\n"
+
+
+def test_a_line_that_is_too_long_for_the_terminal_is_cut_and_stays_one() -> None:
+    lines = shown(Terminal(), None, line="x" * 200).split("\r\x1b[K")
+    assert set(lines) == {"", "x" * 79}

@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 from fsxwarm.cli.job_view import exit_of, line
-from fsxwarm.cli.output import CLEAR_LINE, complain
+from fsxwarm.cli.output import complain, redraw
 from fsxwarm.cli.progress import Mode
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
@@ -81,12 +81,11 @@ class _Screen:
         if self._mode is Mode.JSON:
             sys.stderr.write(json.dumps({"event": "progress", "job": job}) + "\n")
         elif self._terminal:
-            sys.stderr.write(CLEAR_LINE + line(job))
+            redraw(line(job))
         elif not job["final"]:
             sys.stderr.write(line(job) + "\n")
         sys.stderr.flush()
 
     def clear(self) -> None:
         if self._terminal:
-            sys.stderr.write(CLEAR_LINE)
-            sys.stderr.flush()
+            redraw()

@@ -6,9 +6,9 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final, TextIO
+from typing import Final
 
-from fsxwarm.cli.output import CLEAR_LINE, complain
+from fsxwarm.cli.output import complain, redraw
 
 _EVERY: Final = 0.3
 
@@ -20,7 +20,7 @@ async def ticking(line: Callable[[], str], *, in_log: float | None = None) -> As
     Elsewhere a new one every `in_log` seconds, or none.
     """
     if sys.stderr.isatty():
-        telling = _tick(line, sys.stderr)
+        telling = _tick(line)
     elif in_log is not None:
         telling = _log(line, in_log)
     else:
@@ -34,15 +34,13 @@ async def ticking(line: Callable[[], str], *, in_log: float | None = None) -> As
         await asyncio.wait([task])
 
 
-async def _tick(line: Callable[[], str], screen: TextIO) -> None:
+async def _tick(line: Callable[[], str]) -> None:
     try:
         while True:
             await asyncio.sleep(_EVERY)
-            screen.write(CLEAR_LINE + line())
-            screen.flush()
+            redraw(line())
     finally:
-        screen.write(CLEAR_LINE)
-        screen.flush()
+        redraw()
 
 
 async def _log(line: Callable[[], str], every: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from fsxwarm.cli.schema import BackendUsed
     from fsxwarm.lustre.backend import Choice
 
-CLEAR_LINE: Final = "\r\x1b[K"
+_CLEAR_LINE: Final = "\r\x1b[K"
 """What a terminal takes the line away with on which the cursor is."""
 
+_NARROW: Final = 80
 _PLAIN_WIDTH: Final = 4096
 _NAMED: Final = 3
 
@@ -42,8 +44,18 @@ def emit_json(document: Mapping[str, Any], choice: Choice | None = None) -> None
 
 def complain(message: str) -> None:
     """Say one line on standard error, with the program's name; on a terminal in place of a line that changes."""
-    before = CLEAR_LINE if sys.stderr.isatty() else ""
+    before = _CLEAR_LINE if sys.stderr.isatty() else ""
     print(f"{before}fsxwarm: {safe(message)}", file=sys.stderr)  # noqa: T201 - printing is what this is for
+
+
+def redraw(text: str = "") -> None:
+    """Show a line on the terminal of standard error in place of the one before, cut so that it stays one; or none."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        columns = 0
+    sys.stderr.write(_CLEAR_LINE + text[: (columns or _NARROW) - 1])
+    sys.stderr.flush()
 
 
 def console(*, stderr: bool = False) -> Console:
