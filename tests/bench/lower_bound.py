@@ -13,6 +13,7 @@ warmed, less what the simulation alone grew by.
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -172,11 +173,17 @@ def main(only: str = "") -> bool:
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=fresh, max_tasks_per_child=1) as pool:
         running = {name: Running.start(pool, name) for name in reversed(BENCHES) if only in name}
-        found = {name: running[name].found() for name in BENCHES if name in running}
+        found = {name: _awaited(name, running[name]) for name in BENCHES if name in running}
     missed = {name: ", ".join(each.missed()) for name, each in found.items()}
     _show_times(found, missed)
     _show_costs(found, missed)
     return not any(missed.values())
+
+
+def _awaited(name: str, running: Running) -> Found:
+    found = running.found()
+    print(f"{name}: measured", file=sys.stderr)  # minutes pass before the tables
+    return found
 
 
 def _show_times(found: Mapping[str, Found], missed: Mapping[str, str]) -> None:
