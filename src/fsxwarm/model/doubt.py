@@ -14,7 +14,7 @@ from typing import Final
 
 from fsxwarm.model.pace import class_of
 
-_SAMPLE: Final = 50
+_SAMPLE: Final = 100
 """Of so many files that are believed, the flags of one are read."""
 
 

@@ -91,10 +91,10 @@ class Pace:
         """Seconds to wait before the first look at a file of `size` bytes."""
         return self._of(size).first_look
 
-    def typical(self, size: int) -> float:
-        """Seconds that a restore of `size` bytes usually takes; the first look's wait while nothing was seen."""
+    def without_news(self, size: int) -> float:
+        """Seconds to wait for news of others before the first look at a file of `size` bytes: twice what it takes."""
         known = self._of(size)
-        return known.mean if known.samples else known.first_look
+        return 2 * known.mean if known.samples else known.first_look
 
     def deadline(self, size: int) -> float:
         """Seconds after which a restore of `size` bytes is late enough to ask what it is doing."""

@@ -56,7 +56,7 @@ class Rounds:
         file.polls = 0
         file.late = now + self._pace.deadline(size)
         if self.by_stat(file):
-            wait = 0.0 if scout else self._pace.typical(size)
+            wait = 0.0 if scout else self._pace.without_news(size)
             self.schedule(file, now + max(self._stat_every, wait))
         else:
             self.schedule(file, min(self._on_grid(now + self._pace.first_look(size)), file.late))
