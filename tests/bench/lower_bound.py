@@ -62,11 +62,11 @@ _UNJAMMED = replace(PUBLISHED, max_requests=100_000)
 """What is stuck keeps nobody else from running: it is fsxwarm that is measured."""
 BENCHES = {
     "8 x 8 GB": Bench(Row(Dataset(8, fixed(8 * 10**9))), 8, (4, 6, 8)),
-    "37,000, 345 GB, log-normal": Bench(Row(_PUBLISHED, PUBLISHED), 6000, _WINDOWS),
-    "the same, 1 % fail": Bench(
+    "37,000 log-normal, 345 GB": Bench(Row(_PUBLISHED, PUBLISHED), 6000, _WINDOWS),
+    "37,000 log-normal, 1 % fail": Bench(
         Row(_PUBLISHED, PUBLISHED, Trouble(Fault.OBJECT_MISSING, 0.01)), 6000, _WINDOWS
     ),
-    "2,000 of them, 5 % stall": Bench(
+    "2,000 log-normal, 5 % stall": Bench(
         Row(replace(_PUBLISHED, files=2000), _UNJAMMED, Trouble(Fault.STUCK, 0.05, tries=1)), 1000, (96, 192, 384)
     ),
     "1,000,000 x 100 KB": Bench(Row(Dataset(1_000_000, fixed(100_000))), 20_000, _WINDOWS),
