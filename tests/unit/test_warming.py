@@ -457,6 +457,29 @@ def test_a_wedged_request_is_cancelled_and_asked_for_again_by_root() -> None:
     assert Word.CURED in bench.words
 
 
+def test_where_restores_are_quick_a_frozen_one_is_cured_sooner() -> None:
+    bench = Bench(may_cancel=True, patience=120.0, cure_patience=300.0)
+    bench.want([entry(number) for number in range(30)])
+    bench.take_all()
+    for number in range(29):
+        bench.flags[entry(number).key], bench.action[entry(number).key] = WARM, IDLE
+    bench.action[entry(29).key] = Action(Verb.RESTORE, running=True, moved=0)
+    bench.pass_time(100, until=lambda: Word.FILE_STALLED in bench.words)
+    assert 30 < bench.now < 60
+    bench.pass_time(100, until=lambda: bool(bench.cancels))
+    assert 75 < bench.now < 120
+
+
+def test_a_large_file_is_given_time_to_be_moved_before_anybody_asks() -> None:
+    bench = Bench()
+    bench.want([entry(1, size=8 * 10**9)])
+    bench.take_all()
+    bench.pass_time(89)
+    assert Look.BOTH not in {look.how for look in bench.looks}
+    bench.pass_time(2)
+    assert Look.BOTH in {look.how for look in bench.looks}
+
+
 @pytest.mark.parametrize("policy", [{"may_cancel": False}, {"may_cancel": True, "cures": 0}])
 def test_a_wedged_request_is_waited_out_where_it_may_not_be_cancelled(policy: dict[str, object]) -> None:
     bench = Bench(**policy)

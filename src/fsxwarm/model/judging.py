@@ -141,7 +141,7 @@ class Judging:
                 file.moved, file.moved_at, file.stuck = sight.action.moved, now, False
             case Verdict.WEDGED:
                 self._stuck(file, Reason.WEDGED, now)
-            case Verdict.FROZEN if now - file.moved_at > self._policy.patience:
+            case Verdict.FROZEN if now - file.moved_at > self._too_long(file, self._policy.patience):
                 self._stuck(file, Reason.STALLED, now)
             case _:
                 pass
@@ -171,12 +171,15 @@ class Judging:
             word = Word.FILE_WEDGED if reason is Reason.WEDGED else Word.FILE_STALLED
             self._book.out.append(Say(word, (file.entry,), idle_for))
         curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel and file.cures < self._policy.cures
-        if curable and (reason is Reason.WEDGED or idle_for > self._policy.cure_patience):
+        if curable and (reason is Reason.WEDGED or idle_for > self._too_long(file, self._policy.cure_patience)):
             file.cures += 1
             self._book.move(file, Phase.CURING)
             self._book.out.append(Cancel((file.entry,)))
         elif idle_for > self._policy.give_up:
             self._book.finish(file, Outcome.FAILED, reason)
+
+    def _too_long(self, file: File, patience: float) -> float:
+        return self._book.pace.frozen(file.entry.size, patience)
 
     def _seen_curing(self, file: File, sight: Sight, now: float) -> None:
         match diagnose(sight, file.moved):

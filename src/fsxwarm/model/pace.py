@@ -17,6 +17,13 @@ _SURE: Final = 20
 _LEAST: Final = 1.0
 """Once so many were seen, a file is late after four times what they took, but not within so many seconds."""
 
+_STREAM: Final = 100e6
+"""Bytes per second that a large object comes at, about, while nothing else is known (AWS's S3 performance guidelines
+have 85-90 MB/s for one request)."""
+
+_FROZEN: Final = 20.0
+"""Without progress for so many times what restores take, one has stalled."""
+
 _FAILED: Final = 0.8
 _HEALTHY: Final = 1.12
 _HASTE: Final = 0.1
@@ -101,10 +108,17 @@ class Pace:
         known = self._of(size)
         floor = self._floor * known.haste
         if not known.samples:
-            return min(max(4 * known.first_look * known.haste, 2 * floor), self._cap)
+            return min(max(4 * known.first_look * known.haste, 2 * floor) + size / _STREAM, self._cap)
         if known.samples >= _SURE:
             floor = min(floor, max(4 * known.mean, _LEAST))
         return min(max((known.mean + 4 * known.deviation) * known.haste, floor), self._cap)
+
+    def frozen(self, size: int, patience: float) -> float:
+        """Seconds without progress that are too many for `size` bytes: `patience`, or less where restores are quick."""
+        known = self._of(size)
+        if known.samples < _SURE:
+            return patience
+        return min(max(_FROZEN * known.mean, patience / 4), patience)
 
     def late_file_was(self, size: int, *, failed: bool) -> None:
         """Learn what had become of a file of `size` bytes that was late."""

@@ -23,7 +23,8 @@ class Policy:
     ones a stat of a file in flight may block.
     `may_cancel`: we are root, who alone may cancel requests by default; `cures`: cancellations for one file.
     `lookahead`: files held beyond what is in flight, so that a full metadata target does not stop the others.
-    `patience`: without progress for so long a running restore is called stalled; `cure_patience`: and cancelled.
+    `patience`: without progress for so long a running restore is called stalled; `cure_patience`: and cancelled. Where
+    restores are quick, a quarter of both is enough.
     `give_up`: without progress for so long it has failed; longer than the coordinator's own timeout of an hour.
     `limbo`: how long a file whose request hangs may go unseen in the coordinator's log before it has failed.
     `convinced`: flags of so many files of like size in a row told nothing new before others are asked for without.
