@@ -118,6 +118,12 @@ class Bench:
             self.tell(Answered(submit.request, 0))
         return taken
 
+    def take_all_as_they_are(self) -> None:
+        """Have all requests made so far taken; what their files show is the test's."""
+        taken, self.submits = self.submits, []
+        for submit in taken:
+            self.tell(Answered(submit.request, 0))
+
     def pass_time(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         end = self.now + seconds
         while self.now < end and not until():
@@ -468,6 +474,26 @@ def test_where_restores_are_quick_a_frozen_one_is_cured_sooner() -> None:
     assert 30 < bench.now < 60
     bench.pass_time(100, until=lambda: bool(bench.cancels))
     assert 75 < bench.now < 120
+
+
+def test_others_go_past_what_is_stuck_but_never_more_than_the_window_again() -> None:
+    bench = Bench(window=None)
+    bench.want([entry(number) for number in range(500)])
+    asked: list[Entry] = []
+    for _ in range(600):
+        for submit in bench.submits:
+            asked += submit.files
+            bench.action |= {file.key: Action(Verb.RESTORE, running=True, moved=0) for file in submit.files}
+        bench.take_all_as_they_are()
+        bench.pass_time(1)
+        if bench.now < 100:
+            assert len(asked) == 64
+    assert Word.FILE_STALLED in bench.words
+    assert 64 < len(asked) == bench.machine.in_flight <= 128
+    for file in asked[:70]:
+        bench.flags[file.key], bench.action[file.key] = WARM, IDLE
+    bench.pass_time(1)
+    assert bench.submits
 
 
 def test_a_large_file_is_given_time_to_be_moved_before_anybody_asks() -> None:

@@ -73,8 +73,17 @@ class Book:
         """Files of ours that may be queued or running at FSx."""
         return self.count(*AT_FSX)
 
+    def set_stuck(self, file: File, *, stuck: bool) -> None:
+        """Note that a file's restore does not move, or moves again; as long as ours does not, others may go past it."""
+        if file.stuck != stuck:
+            file.stuck = stuck
+            if file.at_fsx:
+                self.lane(file).window.stuck += 1 if stuck else -1
+
     def move(self, file: File, phase: Phase) -> None:
         """Put a file into another phase."""
+        if phase is not Phase.CURING:
+            self.set_stuck(file, stuck=False)
         counts = self.lane(file).counts
         counts[file.phase] -= 1
         counts[phase] += 1
@@ -89,6 +98,7 @@ class Book:
     ) -> None:  # fmt: skip
         """Settle a file: it leaves the books."""
         lane = self.lane(file)
+        self.set_stuck(file, stuck=False)
         at_fsx = file.at_fsx or file.phase is Phase.WATCHED
         lane.counts[file.phase] -= 1
         if file.phase in ASKED_OR_NEXT:
@@ -166,7 +176,7 @@ class Book:
         """Watch a file that is queued or running at FSx."""
         if phase is Phase.WATCHED or not file.asked:
             file.asked = now
-        file.moved, file.moved_at, file.stuck = -1, now, False
+        file.moved, file.moved_at = -1, now
         file.not_before = now
         self.move(file, phase)
         lane = self.lane(file)

@@ -138,7 +138,8 @@ class Judging:
                 lane.waiting_asked = file.asked
                 lane.waiting_until = now + self._book.rounds.grace(file, now)
             case Verdict.MOVING if sight.action is not None:
-                file.moved, file.moved_at, file.stuck = sight.action.moved, now, False
+                file.moved, file.moved_at = sight.action.moved, now
+                self._book.set_stuck(file, stuck=False)
             case Verdict.WEDGED:
                 self._stuck(file, Reason.WEDGED, now)
             case Verdict.FROZEN if now - file.moved_at > self._too_long(file, self._policy.patience):
@@ -167,7 +168,7 @@ class Judging:
     def _stuck(self, file: File, reason: Reason, now: float) -> None:
         idle_for = now - file.moved_at
         if not file.stuck:
-            file.stuck = True
+            self._book.set_stuck(file, stuck=True)
             word = Word.FILE_WEDGED if reason is Reason.WEDGED else Word.FILE_STALLED
             self._book.out.append(Say(word, (file.entry,), idle_for))
         curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel and file.cures < self._policy.cures

@@ -89,6 +89,8 @@ class Window:
 
     def __init__(self, policy: WindowPolicy, now: float) -> None:
         self._policy = policy
+        self.stuck = 0
+        """Files in flight whose restores do not move."""
         self._size = float(policy.start)
         self._paused_until = now
         self._pause = _PAUSES[0]
@@ -123,10 +125,14 @@ class Window:
 
     @property
     def size(self) -> int:
-        """Files that may be in flight."""
+        """Files that may be in flight. For those that are stuck others may go past them, up to twice the window.
+
+        Not more: where all is stuck, asking for more would only make the queue longer.
+        """
         if self._policy.fixed is not None:
             return self._policy.fixed
-        return int(self._size if self._drained_to is None else self._drained_to)
+        size = int(self._size if self._drained_to is None else self._drained_to)
+        return max(size, min(size + min(self.stuck, size), self._policy.ceiling))
 
     @property
     def paused_until(self) -> float:
@@ -159,7 +165,7 @@ class Window:
         """A request for `files` files is on its way; `in_flight` counts them already."""
         if in_flight <= files:  # nothing was in flight: that none settled meant nothing
             self._last_settled = now
-        self._in_flight.becomes(in_flight, now)
+        self._in_flight.becomes(in_flight - self.stuck, now)
 
     def settled(self, *, nbytes: int, took: float, in_flight: int, now: float) -> None:
         """A file of `nbytes` bytes was seen resident `took` seconds after it was asked for."""
@@ -169,7 +175,7 @@ class Window:
         if self._service.longest and now - self._last_settled > self._long_silence:
             self._count_from = now  # the servers had stopped: what waited meanwhile tells nothing of their speed
         self._last_settled, self._patience = now, 0.0
-        self._in_flight.becomes(in_flight, now)
+        self._in_flight.becomes(in_flight - self.stuck, now)
         if self._counts(now - took, in_flight, now):
             size_class = self._service.class_of(nbytes)
             so_far = self._sample.slowdown if self._sample.files >= _FEWEST else 1.0
@@ -188,10 +194,11 @@ class Window:
 
     def tick(self, in_flight: int, hungry: bool, now: float) -> None:  # noqa: FBT001 - a fact beside two others
         """About a second has passed. `hungry`: there is more to ask for, and the window is what holds it back."""
-        self._in_flight.becomes(in_flight, now)
+        self._in_flight.becomes(in_flight - self.stuck, now)
         self._hungry = hungry
         self._throughput.settle(self._service.typical, now)
-        if self._phase is _Phase.DRAIN and now > self._drain_until:
+        silent = self._service.longest > 0 and now - self._last_settled > self._long_silence
+        if self._phase is _Phase.DRAIN and (silent or now > self._drain_until):
             self._end_drain(_Phase.CRUISE, now)
         cruising = self._phase is _Phase.CRUISE and self._drained_once and self._cruised.files > 0
         if cruising and hungry and now >= self._drain_due:
@@ -200,7 +207,7 @@ class Window:
         if self._service.longest and in_flight >= self.size and now - self._last_settled > patience:
             # What is in flight may be stuck for good, and fill the window: see whether others get through.
             self._patience = 2 * patience
-            self._size = self._clamp(max(self._size, in_flight + self._policy.floor))
+            self._size = self._clamp(max(self._size, in_flight - self.stuck + self._policy.floor))
 
     # ---- learning ----------------------------------------------------------------------------------------------
 
