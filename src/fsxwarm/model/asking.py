@@ -188,6 +188,7 @@ class Asking:
             file.attempts += 1
             file.asked = now
             file.looking = None
+            file.strayed = False
         self.requests[number] = Request(batch)
         lane.window.submitted(len(batch), lane.at_fsx, now)
         self._book.out.append(

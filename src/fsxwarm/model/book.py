@@ -77,6 +77,7 @@ class Book:
         """Note that a file's restore does not move, or moves again; as long as ours does not, others may go past it."""
         if file.stuck != stuck:
             file.stuck = stuck
+            file.strayed |= stuck
             if file.at_fsx:
                 self.lane(file).window.stuck += 1 if stuck else -1
 
@@ -138,10 +139,11 @@ class Book:
         for other in lane.scouts.ended(file):
             if other.looking is None:
                 self.rounds.schedule(other, now)
-        if ours and on_time:
+        if ours and on_time and not file.strayed:
             self.pace.restored(file.entry.size, took)
         if ours:
-            lane.window.settled(nbytes=file.entry.size, took=took, in_flight=lane.at_fsx, now=now)
+            size, alike = file.entry.size, not file.strayed
+            lane.window.settled(nbytes=size, took=took, in_flight=lane.at_fsx, now=now, alike=alike)
 
     def back_to_queue(self, file: File) -> None:
         """Let a file wait for its turn again, ahead of those that have not had one; settle one that nobody wants."""

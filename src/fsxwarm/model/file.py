@@ -57,7 +57,8 @@ class File:
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
     has been asked for, or refused. `released`: its flags or its action have shown it to be. `barred` is why S3 cannot
     give it. `aged`: what the walk saw of it may be true no more. `names` are others that it was found under, the
-    newest last. `order` counts up as files are asked for.
+    newest last. `order` counts up as files are asked for. `stuck`: its restore does not
+    move; `strayed`: it has been stuck since it was asked for, so that its time tells nothing.
     """
 
     __slots__ = (
@@ -85,6 +86,7 @@ class File:
         "polls",
         "released",
         "request",
+        "strayed",
         "stuck",
         "unreadable",
         "wanted_by",
@@ -117,6 +119,7 @@ class File:
         self.moved = -1
         self.moved_at = 0.0
         self.stuck = False
+        self.strayed = False
         self.unreadable = False
 
     def also_named(self, name: bytes) -> None:

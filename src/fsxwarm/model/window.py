@@ -167,8 +167,11 @@ class Window:
             self._last_settled = now
         self._in_flight.becomes(in_flight - self.stuck, now)
 
-    def settled(self, *, nbytes: int, took: float, in_flight: int, now: float) -> None:
-        """A file of `nbytes` bytes was seen resident `took` seconds after it was asked for."""
+    def settled(self, *, nbytes: int, took: float, in_flight: int, now: float, alike: bool = True) -> None:
+        """A file of `nbytes` bytes was seen resident `took` seconds after it was asked for.
+
+        Not `alike`: it was stuck in between, and tells nothing of how long files take.
+        """
         self._throughput.add(nbytes)
         self._service.saw(nbytes)
         self._pause = _PAUSES[0]
@@ -176,7 +179,7 @@ class Window:
             self._count_from = now  # the servers had stopped: what waited meanwhile tells nothing of their speed
         self._last_settled, self._patience = now, 0.0
         self._in_flight.becomes(in_flight - self.stuck, now)
-        if self._counts(now - took, in_flight, now):
+        if alike and self._counts(now - took, in_flight, now):
             size_class = self._service.class_of(nbytes)
             so_far = self._sample.slowdown if self._sample.files >= _FEWEST else 1.0
             expected = self._service.expected(size_class, took, so_far)
