@@ -84,7 +84,8 @@ class Run:
     still released in the end. `resident` is when the last sound file was, `bound` what they take at the least, `asking`
     the time from the first request until then. `ended` is when the way itself was done: fsxwarm then knows of every
     file what has become of it. `memory` is by how much the process grew, the simulation's own growth in it; `cpu` the
-    real seconds of processor time that all of it took.
+    real seconds of processor time that all of it took. `deepest` is the most that the
+    queues of all metadata targets held together.
     """
 
     files: int
@@ -114,20 +115,22 @@ class Run:
 
 
 class _Arrivals:
-    """Notes when the last sound file became resident."""
+    """Notes when the last sound file became resident, and the most files that the servers had in their queues."""
 
     def __init__(self, world: World, names: VirtualNamespace, meter: Meter, trouble: Trouble | None) -> None:
         nodes = world.nodes.values()
         self.unsound = {node.fid for node in nodes if trouble and trouble.rule(node, 0)}
         self.first, self.last = 0.0, 0.0
+        self.deepest = 0
         self._world = world
         self._count = world.on_data
         world.on_data = self._note
         world.on_item = self._asked
 
     def _asked(self, verb: Verb, node: Node, caller: Caller) -> None:
-        del verb, node, caller
+        del node, caller
         self.first = self.first or self._world.now
+        self.deepest = max(self.deepest, self._world.restoring + (verb is Verb.RESTORE))
 
     def _note(self, node: Node, resident: bool) -> None:  # noqa: FBT001 - the world's callback
         self._count(node, resident)
@@ -172,7 +175,7 @@ async def _contest(row: Row, way: Way) -> Run:
         resident=arrivals.last,
         asking=arrivals.last - arrivals.first,
         ended=ended,
-        deepest=world.deepest,
+        deepest=arrivals.deepest,
         rpcs=dict(meter.rpcs),
         processes=meter.processes,
         asked_twice=world.counts["duplicates"],

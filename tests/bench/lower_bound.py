@@ -3,7 +3,8 @@
 In virtual time, with the calls' measured costs. The bound is bytes / bandwidth or files x latency / agents, whichever
 is more, of the files that nothing goes wrong with; they are what "resident" waits for. "Ended" is when fsxwarm knew of
 every file what had become of it; a shell line never does. A file that fails has no object, one that stalls is running
-without a byte moved until it is cancelled and asked for again, which root may do after five minutes.
+without a byte moved until it is cancelled and asked for again, which root may do after some
+minutes, or one where restores are quick. The queue is that of all metadata targets together.
 
 The best fixed window is the smallest of a sweep that is within 1.5 % of the quickest, over a smaller tree of the same
 kind; the adaptive one is then set beside it on that tree. Memory is by how much a process of its own grew while it

@@ -220,9 +220,9 @@ def test_files_that_are_late_are_watched_while_others_are_asked_after() -> None:
     assert len(bench.finished) == 2000
 
 
-def test_one_in_four_is_watched_until_it_ends_which_tells_of_those_asked_for_before() -> None:
+def test_one_in_six_is_watched_until_it_ends_which_tells_of_those_asked_for_before() -> None:
     bench = Bench(window=100)
-    bench.want([entry(number) for number in range(100)])
+    bench.want([entry(number) for number in range(300)])
     asked = [file.key for submit in bench.take_all() for file in submit.files]
     bench.looks.clear()
 
@@ -231,8 +231,8 @@ def test_one_in_four_is_watched_until_it_ends_which_tells_of_those_asked_for_bef
 
     bench.pass_time(0.5)
     scouts = [place for place, key in enumerate(asked) if key in statted()]
-    assert len(scouts) == 25
-    news = scouts[12]
+    assert len(scouts) == 16
+    news = scouts[8]
     bench.flags[asked[news]] = WARM
     bench.pass_time(0.11)
     assert statted() == set(asked[:news]) | {asked[place] for place in scouts}
@@ -240,7 +240,32 @@ def test_one_in_four_is_watched_until_it_ends_which_tells_of_those_asked_for_bef
     for key in asked:
         bench.flags[key] = WARM
     bench.pass_time(0.2)
-    assert len(bench.finished) == 100
+    assert set(asked[: scouts[-1] + 1]) == {finish.entry.key for finish in bench.finished.values()}
+
+
+def test_what_ends_tells_nothing_of_much_larger_files() -> None:
+    bench = Bench(window=100)
+    sizes = [10_000 if number % 2 else 10_000_000 for number in range(300)]
+    bench.want([entry(number, size=size) for number, size in enumerate(sizes)])
+    asked = [file for submit in bench.take_all() for file in submit.files]
+    bench.pass_time(0.3)
+    bench.looks.clear()
+    for file in asked:
+        if file.size == 10_000:
+            bench.flags[file.key] = WARM
+    bench.pass_time(0.3)
+    looked_at = {file.key for look in bench.looks for file in look.files}
+    assert len([file for file in asked if file.size == 10_000 and file.key in looked_at]) > 40
+    assert len([file for file in asked if file.size != 10_000 and file.key in looked_at]) < 10
+
+
+def test_the_last_are_all_watched() -> None:
+    bench = Bench(window=100)
+    bench.want([entry(number) for number in range(100)])
+    bench.take_all()
+    bench.looks.clear()
+    bench.pass_time(0.2)
+    assert len({file.path for look in bench.looks for file in look.files}) == 100
 
 
 def test_where_few_are_in_flight_all_are_watched() -> None:
@@ -254,7 +279,7 @@ def test_where_few_are_in_flight_all_are_watched() -> None:
 
 def test_without_news_of_others_a_file_is_looked_at_when_its_time_has_come() -> None:
     bench = Bench(window=100)
-    bench.want([entry(number) for number in range(100)])
+    bench.want([entry(number) for number in range(300)])
     first = bench.take_all()[0].files[0].key
     bench.flags[first] = WARM
     bench.pass_time(0.9)

@@ -71,6 +71,7 @@ class Asking:
                     doubtful.append(file)
                 else:
                     lane.cold.put(file)
+            self._book.doubt.looked(len(taken), len(doubtful))
             if doubtful:
                 self._book.look(Look.RELEASED if blind else Look.STATE, doubtful)
 

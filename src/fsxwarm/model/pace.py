@@ -13,16 +13,13 @@ _MISS: Final = 1.015
 """A first look that finds the file resident shortens the next wait by half a percent, one too early lengthens it by
 one and a half: the wait settles where three looks in four are hits."""
 
-_SURE: Final = 20
-_LEAST: Final = 1.0
-"""Once so many were seen, a file is late after four times what they took, but not within so many seconds."""
-
 _STREAM: Final = 100e6
 """Bytes per second that a large object comes at, about, while nothing else is known (AWS's S3 performance guidelines
 have 85-90 MB/s for one request)."""
 
+_SURE: Final = 20
 _FROZEN: Final = 20.0
-"""Without progress for so many times what restores take, one has stalled."""
+"""Once so many restores were seen, one has stalled that has not moved for so many times what they took."""
 
 _FAILED: Final = 0.8
 _HEALTHY: Final = 1.12
@@ -67,7 +64,7 @@ class Pace:
     """Expectations for all size classes.
 
     Parameters, in seconds: `first_look` before anything is known; `floor` and `cap` bound a file's own deadline;
-    the floor sinks as restores turn out to be quick, or to fail.
+    the floor sinks as restores turn out to fail.
     """
 
     def __init__(self, *, first_look: float = 1.0, floor: float = 5.0, cap: float = 600.0) -> None:
@@ -109,8 +106,6 @@ class Pace:
         floor = self._floor * known.haste
         if not known.samples:
             return min(max(4 * known.first_look * known.haste, 2 * floor) + size / _STREAM, self._cap)
-        if known.samples >= _SURE:
-            floor = min(floor, max(4 * known.mean, _LEAST))
         return min(max((known.mean + 4 * known.deviation) * known.haste, floor), self._cap)
 
     def frozen(self, size: int, patience: float) -> float:

@@ -140,7 +140,7 @@ class Rounds:
             return Look.RELEASED
         if file.phase not in {Phase.IN_FLIGHT, Phase.WATCHED}:
             return Look.BOTH
-        if now >= file.late and not lane.diagnosing and not lane.knows_to_wait(file, now):
+        if now >= file.late and file.polls and not lane.diagnosing and not lane.knows_to_wait(file, now):
             return Look.BOTH
         return self._watching(file)
 

@@ -1,51 +1,58 @@
 """Who is looked at while it is on its way: the first stat of a file in flight costs a call, unless it has ended.
 
 The coordinator serves requests in their order (mdt_coordinator.c), so one file in several tells when its neighbours
-are worth a look: what was asked for before a file that is resident will be, too, or soon.
+are worth a look: what was asked for before a file that is resident, and is no larger, will be, too, or soon.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from typing import Final
 
 from fsxwarm.model.file import File, Phase
+from fsxwarm.model.pace import class_of
 
 _SHARE: Final = 16
-_MOST: Final = 4
+_MOST: Final = 6
 
 
 class Scouts:
-    """One lane's files that have not been looked at since they were asked for, in that order.
+    """One lane's files that have not been looked at since they were asked for, in that order, by size class.
 
-    The more are in flight, the fewer are scouts, down to one in four: the others are known of that much later.
+    The more are in flight, the fewer are scouts, down to one in six: the others are known of that much later.
     """
 
     def __init__(self) -> None:
-        self._behind: deque[tuple[int, File]] = deque()
+        self._behind: defaultdict[int, deque[tuple[int, File]]] = defaultdict(deque)
+        self._led: Counter[int] = Counter()
         self._asked = 0
-        self._led = 0
 
-    def leads(self, file: File, in_flight: int) -> bool:
-        """Enter a file that has just been asked for, with so many in flight; whether it is a scout."""
+    def leads(self, file: File, in_flight: int, *, last: bool) -> bool:
+        """Enter a file that has just been asked for, with so many in flight; whether it is a scout.
+
+        The `last` ones are: nobody comes after them who could tell of them.
+        """
         self._asked += 1
         file.order = self._asked
-        self._led += 1
-        if self._led >= min(in_flight // _SHARE, _MOST):
-            self._led = 0
+        alike = class_of(file.entry.size)
+        self._led[alike] += 1
+        if last or self._led[alike] >= min(in_flight // _SHARE, _MOST):
+            self._led[alike] = 0
             return True
-        while self._behind and not _unseen(*self._behind[0]):
-            self._behind.popleft()
-        self._behind.append((file.order, file))
+        behind = self._behind[alike]
+        while behind and not _unseen(*behind[0]):
+            behind.popleft()
+        behind.append((file.order, file))
         return False
 
     def ended(self, file: File) -> list[File]:
-        """A file is resident: return those asked for before it that nobody has looked at yet."""
+        """A file is resident: return those no larger, asked for before it, that nobody has looked at yet."""
         ahead: list[File] = []
-        while self._behind and self._behind[0][0] < file.order:
-            order, one = self._behind.popleft()
-            if _unseen(order, one):
-                ahead.append(one)
+        for alike, behind in self._behind.items():
+            while alike <= class_of(file.entry.size) and behind and behind[0][0] < file.order:
+                order, one = behind.popleft()
+                if _unseen(order, one):
+                    ahead.append(one)
         return ahead
 
 
