@@ -270,7 +270,7 @@ DEFECTS: tuple[Defect, ...] = (
         JUDGING,
         "if action is None or action.idle:\n            self._book.move(file, Phase.READY)",
         "if action is None or not action.running:\n            self._book.move(file, Phase.READY)",
-        seed=29,
+        seed=13,
     ),
     Defect(
         "file in backoff forgotten at a stop",
