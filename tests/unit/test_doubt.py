@@ -13,8 +13,8 @@ def test_read_until_nothing_new_was_told_and_now_and_then_from_then_on() -> None
         assert doubt.about(MB)
         doubt.read(MB, surprise=False)
     asked = [doubt.about(MB) for _ in range(1000)]
-    assert sum(asked) == 20
-    assert not any(asked[:40])
+    assert sum(asked) == 10
+    assert not any(asked[:90])
 
 
 def test_a_surprise_brings_the_reading_back_for_files_of_that_size() -> None:

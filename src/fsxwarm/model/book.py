@@ -182,7 +182,9 @@ class Book:
         file.not_before = now
         self.move(file, phase)
         lane = self.lane(file)
-        scout = phase is Phase.WATCHED or lane.scouts.leads(file, lane.at_fsx, last=not (lane.waiting or lane.ready))
+        scout = phase is Phase.WATCHED or lane.scouts.leads(
+            file, lane.at_fsx, all_do=lane.window.measures or not (lane.waiting or lane.ready)
+        )
         self.rounds.begin(file, now, scout=scout)
 
     def block_the_rest(self, dev: int, size: float) -> None:

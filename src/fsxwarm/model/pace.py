@@ -28,6 +28,10 @@ _HASTE: Final = 0.1
 eighth: where none fails nobody is asked after early, else two files that are all right are, for each that has failed.
 The least share of the usual wait."""
 
+_QUICK: Final = 0.7
+_RECENT: Final = 16
+"""Where such a share of the recent first stats find the file resident, stats that wait for news save little."""
+
 _PROOFS: Final = 8
 """How much evidence it takes to change our mind about what a stat can prove."""
 
@@ -40,7 +44,7 @@ def class_of(size: int) -> int:
 class Expectation:
     """Restore times of one size class, in seconds."""
 
-    __slots__ = ("deviation", "first_look", "haste", "mean", "proofs", "samples")
+    __slots__ = ("deviation", "first_look", "haste", "hits", "mean", "proofs", "samples")
 
     def __init__(self, first_look: float) -> None:
         self.first_look = first_look
@@ -49,6 +53,7 @@ class Expectation:
         self.samples = 0
         self.proofs = 0
         self.haste = 1.0
+        self.hits = 0.0
 
     def observed(self, took: float) -> None:
         """Learn from a restore that took so long, smoothed as TCP smooths round trips (RFC 6298)."""
@@ -96,9 +101,19 @@ class Pace:
         return self._of(size).first_look
 
     def without_news(self, size: int) -> float:
-        """Seconds to wait for news of others before the first look at a file of `size` bytes: twice what it takes."""
+        """Seconds to wait for news of others before the first stat of a file of `size` bytes: twice what it takes.
+
+        0 where files are resident so soon that hardly a stat comes too early.
+        """
         known = self._of(size)
+        if known.hits > _QUICK:
+            return 0.0
         return 2 * known.mean if known.samples else known.first_look
+
+    def first_stat_was(self, size: int, *, hit: bool) -> None:
+        """Learn whether a first stat that had not waited for news found a file of `size` bytes resident."""
+        known = self._of(size)
+        known.hits += (hit - known.hits) / _RECENT
 
     def deadline(self, size: int) -> float:
         """Seconds after which a restore of `size` bytes is late enough to ask what it is doing."""

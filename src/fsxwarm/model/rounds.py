@@ -57,6 +57,7 @@ class Rounds:
         file.late = now + self._pace.deadline(size)
         if self.by_stat(file):
             wait = 0.0 if scout else self._pace.without_news(size)
+            file.waits = wait > self._stat_every
             self.schedule(file, now + max(self._stat_every, wait))
         else:
             self.schedule(file, min(self._on_grid(now + self._pace.first_look(size)), file.late))
@@ -78,6 +79,8 @@ class Rounds:
     def polled(self, file: File, how: Look, *, resident: bool, by_stat: bool | None = None) -> None:
         """Learn from a look at a file under watch; `by_stat`: what a stat made after its flags proved, if one was."""
         if how is Look.STAT:
+            if file.polls == 1 and not file.waits:
+                self._pace.first_stat_was(file.entry.size, hit=resident)
             if resident:
                 self._pace.proved_by_stat(file.entry.size)
             return

@@ -12,7 +12,7 @@ from typing import Final
 from fsxwarm.model.file import File, Phase
 from fsxwarm.model.pace import class_of
 
-_SHARE: Final = 16
+_SHARE: Final = 12
 _MOST: Final = 6
 
 
@@ -27,16 +27,16 @@ class Scouts:
         self._led: Counter[int] = Counter()
         self._asked = 0
 
-    def leads(self, file: File, in_flight: int, *, last: bool) -> bool:
+    def leads(self, file: File, in_flight: int, *, all_do: bool) -> bool:
         """Enter a file that has just been asked for, with so many in flight; whether it is a scout.
 
-        The `last` ones are: nobody comes after them who could tell of them.
+        Where `all_do`, each is: nobody comes after the last ones, and while a window is measured delays would tell.
         """
         self._asked += 1
         file.order = self._asked
         alike = class_of(file.entry.size)
         self._led[alike] += 1
-        if last or self._led[alike] >= min(in_flight // _SHARE, _MOST):
+        if all_do or self._led[alike] >= min(in_flight // _SHARE, _MOST):
             self._led[alike] = 0
             return True
         behind = self._behind[alike]

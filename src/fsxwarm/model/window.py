@@ -135,6 +135,11 @@ class Window:
         return max(size, min(size + min(self.stuck, size), self._policy.ceiling))
 
     @property
+    def measures(self) -> bool:
+        """Whether it is about to learn how long files take, and wants to know of each one's end at once."""
+        return self._policy.fixed is None and self._phase is not _Phase.CRUISE
+
+    @property
     def paused_until(self) -> float:
         """Until when nothing may be asked for."""
         return self._paused_until
