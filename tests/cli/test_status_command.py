@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cli.machine import Site
 
 
@@ -63,6 +65,24 @@ def test_a_list_is_counted_and_its_mistakes_named(site: Site) -> None:
     assert document["released"]["files"] == 1
     assert document["missing"] == {"count": 1, "first": [{"path": "/fsx/none"}]}
     assert document["outside"]["count"] == 1
+
+
+def test_what_could_not_be_counted_is_told_by_the_exit_status(site: Site) -> None:
+    site.restore(site.files[0])
+    assert site.fsxwarm("status", "--files-from", "-", stdin=os.fsencode(site.files[1])).status == 0
+    done = site.fsxwarm("status", "--files-from", "-", "--json", stdin=os.fsencode(site.files[0]) + b"\n/fsx/none")
+    assert (done.status, done.json["exit"]) == (3, 3)
+
+
+@pytest.mark.parametrize("command", [["preload"], ["wait"], ["status"], ["release", "--yes"], ["pin"], ["plan"]])
+def test_a_listed_link_is_named_and_not_followed(site: Site, command: list[str]) -> None:
+    link = site.data / "link"
+    link.symlink_to(site.files[0])
+    done = site.fsxwarm(*command, "--files-from", "-", stdin=os.fsencode(link))
+    assert done.status == 3
+    said = " ".join((done.out + done.err).split())
+    assert f"{link}: a symlink, which is not followed: list what it leads to" in said
+    assert site.lfs("hsm_state", site.files[0]).endswith("released exists archived, archive_id:1\n")
 
 
 def test_relative_paths_and_duplicates_count_once(site: Site) -> None:

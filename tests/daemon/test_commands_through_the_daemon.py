@@ -228,6 +228,24 @@ def test_status_has_the_same_options_either_way(live: Live, arguments: list[str]
     assert shown[0] == shown[1]
 
 
+@pytest.mark.parametrize("where", ["--daemon", "--local"])
+@pytest.mark.parametrize("command", [["preload", "--report", "-r"], ["status"], ["release", "--yes"]], ids=" ".join)
+def test_a_listed_link_is_told_and_not_followed(live: Live, command: list[str], where: str) -> None:
+    path = cold(live, "linked/file")
+    link = path.parent / "link"
+    if not link.is_symlink():
+        link.symlink_to(path)
+    report = live.folder / "links.jsonl"
+    arguments = [str(report) if argument == "-r" else argument for argument in command]
+    done = fsxwarm(live, *arguments, where, "--files-from", "-", stdin=os.fsencode(link))
+    assert done.status == 3
+    assert "1 path could not be" in done.out
+    assert live.released(path)
+    if str(report) in arguments:
+        line = next(line for line in map(json.loads, report.read_text().splitlines()) if "outcome" in line)
+        assert (line["path"], line["outcome"], "symlink" in line["what"]) == (str(link), "unreadable", True)
+
+
 def test_ctrl_c_lets_go_and_says_how_to_come_back() -> None:
     with living("--bandwidth", "1KB") as live:
         report = live.folder / "report.jsonl"

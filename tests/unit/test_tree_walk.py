@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fsxwarm.lustre.pool import Rights
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.entry import Entry, Resident, Trouble
-from fsxwarm.ports.tree import Batch, Filters, Place
+from fsxwarm.ports.tree import NOT_REGULAR, Batch, Filters, Place
 
 ALL = Filters()
 DATA = b"x" * 5000
@@ -312,9 +312,31 @@ async def test_a_list_keeps_its_order_and_one_batch_a_chunk(tree: HelperTree, tm
         [root + b"/c", root + b"/a"], [], [], [root + b"/to-d/x"], [], [root + b"/b"]
     ]  # fmt: skip
     assert [[trouble.errno for trouble in batch.troubles] for batch in batches] == [
-        [errno.ENOENT], [], [errno.EISDIR], [], [errno.EINVAL, errno.ENOTDIR, errno.ENAMETOOLONG], []
+        [errno.ENOENT], [], [NOT_REGULAR, errno.EISDIR], [], [errno.EINVAL, errno.ENOTDIR, errno.ENAMETOOLONG], []
     ]  # fmt: skip
-    assert [batch.skipped for batch in batches] == [0, 0, 1, 0, 0, 0]
+    assert not any(batch.skipped for batch in batches)
+
+
+async def test_listed_links_and_pipes_are_named_with_what_to_do(tree: HelperTree, tmp_path: Path) -> None:
+    root = os.fsencode(tmp_path)
+    sparse(tmp_path / "f")
+    (tmp_path / "link").symlink_to("f")
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    chunk = [root + b"/" + name for name in (b"link", b"loop", b"pipe", b"loop/f", b"f")]
+    (batch,) = await listed(tree, chunk)
+    link, pipe = "a symlink, which is not followed: list what it leads to", "neither a file nor a folder: take it off"
+    assert [(trouble.errno, trouble.text[: len(pipe)]) for trouble in batch.troubles] == [
+        (NOT_REGULAR, link[: len(pipe)]), (NOT_REGULAR, link[: len(pipe)]), (NOT_REGULAR, pipe),
+        (errno.ELOOP, os.strerror(errno.ELOOP)[: len(pipe)]),
+    ]  # fmt: skip
+    assert names([batch], tmp_path) == {b"f"}
+
+
+async def test_listed_links_that_are_not_wanted_are_no_trouble(tree: HelperTree, tmp_path: Path) -> None:
+    (tmp_path / "link.tmp").symlink_to("f")
+    (batch,) = await listed(tree, [os.fsencode(tmp_path / "link.tmp")], filters=Filters(exclude=("*.tmp",)))
+    assert batch == Batch(b"")
 
 
 async def test_a_place_names_its_mount(tmp_path: Path) -> None:

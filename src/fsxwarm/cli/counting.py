@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.schema import error_document
-from fsxwarm.cli.status_view import checked, show, status_document
+from fsxwarm.cli.status_view import exit_of, show, status_document
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.engine.selection import Unusable
@@ -35,7 +35,7 @@ def status_by_daemon(client: Client, wish: wire.CountWish, *, check: bool, json:
         raise
     found = _status(answer, wish.get("depth"))
     unfit = _Unfit(_unusable(answer["missing"]), _unusable(answer["outside"]))
-    code = checked(found, unfit) if check else Exit.DONE
+    code = exit_of(found, unfit, check=check)
     if json:
         emit_json(status_document(found, unfit, code))
     else:

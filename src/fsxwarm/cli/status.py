@@ -14,7 +14,7 @@ from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Inclu
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
-from fsxwarm.cli.status_view import checked, show, status_document
+from fsxwarm.cli.status_view import exit_of, show, status_document
 from fsxwarm.cli.unlinked import LinkCheck
 from fsxwarm.cli.wanted import Wanted
 from fsxwarm.client import wire
@@ -72,7 +72,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         async with LinkCheck(app.aws.atlas, asked) as check_of_links, ticking(lambda: _progress(survey.status)):
             found = await survey.run()
             links = await check_of_links.end()
-        code = checked(found, selection) if check else Exit.DONE
+        code = exit_of(found, selection, check=check)
         if json:
             emit_json(status_document(found, selection, code, links.unlinked), app.hsm.choice)
         else:

@@ -16,10 +16,10 @@ from fsxwarm.model.tally import Coverage
 from fsxwarm.model.units import format_count, format_size
 
 
-def checked(status: Status, selection: Unfit) -> Exit:
-    """The exit status of `--check`."""
-    sure = status.all_resident and not selection.missing.count and not selection.outside.count
-    return Exit.DONE if sure else Exit.INCOMPLETE
+def exit_of(status: Status, selection: Unfit, *, check: bool) -> Exit:
+    """The exit status: whether all could be looked at and, with `check`, is resident."""
+    known = not (status.troubles.count or selection.missing.count or selection.outside.count)
+    return Exit.DONE if known and (status.all_resident or not check) else Exit.INCOMPLETE
 
 
 def show(status: Status, selection: Unfit, more: Sequence[str] = ()) -> None:

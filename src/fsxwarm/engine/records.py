@@ -14,7 +14,13 @@ from fsxwarm.model.entry import Trouble
 from fsxwarm.model.job import Failure
 from fsxwarm.model.messages import Finish
 from fsxwarm.model.outcome import Outcome, Reason
+from fsxwarm.ports.tree import NOT_REGULAR
 
+_REASONS: Final = {
+    **dict.fromkeys(DENIED, Reason.UNREADABLE),
+    **dict.fromkeys(GONE, Reason.GONE),
+    NOT_REGULAR: Reason.NOT_REGULAR,
+}
 _KINDS: Final = {outcome: f"file_{outcome.value}" for outcome in Outcome}
 
 
@@ -63,7 +69,7 @@ class Records:
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """A folder or list entry could not be looked at."""
         code = trouble.errno
-        reason = Reason.UNREADABLE if code in DENIED else Reason.GONE if code in GONE else Reason.IO_ERROR
+        reason = _REASONS.get(code, Reason.IO_ERROR)
         detail = trouble.text or os.strerror(code)
         self._keep(walk, Failure(0, self._wall(), trouble.path, "unreadable", reason.value, code, detail=detail))
         data: dict[str, object] = {"path": trouble.path, "reason": reason.value, "errno": code, "detail": detail}

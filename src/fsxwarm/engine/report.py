@@ -33,7 +33,8 @@ from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.messages import Finish
-from fsxwarm.model.outcome import MEANINGS
+from fsxwarm.model.outcome import MEANINGS, Reason
+from fsxwarm.ports.tree import NOT_REGULAR
 
 SCHEMA: Final = "fsxwarm.report/1"
 _BATCH: Final = 500
@@ -220,6 +221,8 @@ def _troubled(trouble: Trouble) -> dict[str, object]:
         outcome, todo = "missing", "correct the list"
     elif trouble.errno == NOT_ON_LUSTRE:
         outcome, todo = "outside", "nothing: only files on FSx for Lustre can be released"
+    elif trouble.errno == NOT_REGULAR:
+        todo = MEANINGS[Reason.NOT_REGULAR].todo
     return {
         **_named(trouble.path),
         "outcome": outcome,

@@ -38,6 +38,9 @@ ANSWER = struct.Struct("=IIB")
 MORE, DONE, MARKS = range(3)
 """A part of a folder; a job's last answer; how far all jobs are, which is sent at every beat as a sign of life."""
 
+UNWANTED, LINK, IRREGULAR = 0, -1, -2
+"""Of a listed path: a file that filters or the shard leave out; a symlink; a pipe, socket or device."""
+
 _PART = 1000
 """Records in a part of a folder."""
 _LONG = 20_000
@@ -177,7 +180,7 @@ class Helper:
     # ---- names -------------------------------------------------------------------------------------------------
 
     def _list(self, job: int, mark: list[int], paths: list[bytes], options: Options) -> None:
-        """Look up listed files: what lstat says of each regular one, an errno for others, 0 for what is skipped."""
+        """Look up listed files, each as `listed` tells it."""
         takes, drops = filters(options)
         answers: list[Any] = []
         for path in paths:
@@ -255,18 +258,18 @@ def look(path: bytes) -> os.stat_result | int:
 def listed(
     path: bytes, takes: Question, drops: Question, options: Options, *, guarded: bool = False
 ) -> tuple[int, ...] | int:
-    """Say what a listed path is: its record, or (size,) if proven resident; an errno, 0 if skipped, -1 if unwanted."""
+    """Say what a listed path is: its record, or (size,) if proven resident; an errno; UNWANTED, LINK or IRREGULAR."""
     info = look(path)
     if isinstance(info, int):
         return info
     if stat.S_ISDIR(info.st_mode):
         return errno.EISDIR
     mine = owns(info.st_ino, options[4])
-    if not stat.S_ISREG(info.st_mode):
-        return 0 if mine else -1
     name = os.fsdecode(path).lstrip("/")
     if not mine or drops(name) or not takes(name):
-        return -1
+        return UNWANTED
+    if not stat.S_ISREG(info.st_mode):
+        return LINK if stat.S_ISLNK(info.st_mode) else IRREGULAR
     resident = info.st_blocks > 1 and info.st_nlink == 1 and info.st_size and not options[3]
     if resident:
         return (info.st_size,)

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fsxwarm.lustre.depth_first import DepthFirst
+from fsxwarm.lustre.helper import LINK, UNWANTED
 from fsxwarm.lustre.jobs import Job, Names
 from fsxwarm.lustre.mounts import mount_of, read_mounts
 from fsxwarm.lustre.pool import PROGRAM, Pool, Rights
 from fsxwarm.model.entry import Entry, Resident, Trouble
 from fsxwarm.model.patterns import compile_globs
-from fsxwarm.ports.tree import Batch, Filters, Place, Stat
+from fsxwarm.ports.tree import Batch, Filters, Place, Stat, not_regular
 
 if TYPE_CHECKING:
     from fsxwarm.lustre.helper import Options
@@ -138,6 +139,6 @@ async def _listed(paths: Sequence[bytes], job: Names) -> Batch:
             batch.items.append(Resident(1, answer[0]) if len(answer) == 1 else Entry(path, *answer))
         elif answer > 0:
             batch.troubles.append(_trouble(path, answer))
-        elif answer == 0:
-            batch.skipped += 1
+        elif answer != UNWANTED:
+            batch.troubles.append(not_regular(path, is_link=answer == LINK))
     return batch

@@ -93,7 +93,9 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     Reason.UNREADABLE: Meaning("its state may not be read", "run as its owner or as root"),
     Reason.IO_ERROR: Meaning("looking at it gave an error", "see the errno; check the file system's health"),
     Reason.NAME_TOO_LONG: Meaning("its path is too long for a system call", "warm it from a deeper starting folder"),
-    Reason.NOT_REGULAR: Meaning("it is no regular file any more", "nothing: only regular files are restored"),
+    Reason.NOT_REGULAR: Meaning(
+        "it is no regular file", "nothing: only regular files are restored; list what a symlink leads to"
+    ),
     Reason.GONE: Meaning("it was deleted or replaced meanwhile", "nothing"),
     Reason.INTERRUPTED: Meaning(
         "interrupted before it was resident", "run again: what is resident is skipped, what is in flight is watched"

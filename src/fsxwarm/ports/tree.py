@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.shard import Shard
+
+NOT_REGULAR: Final = errno.EOPNOTSUPP
+"""The errno of a list entry that is neither a file nor a folder; no stat fails with it."""
+
+
+def not_regular(path: bytes, *, is_link: bool) -> Trouble:
+    """What a list entry that is neither a file nor a folder is told as: a symlink, or a pipe, socket or device."""
+    if is_link:
+        return Trouble(path, NOT_REGULAR, "a symlink, which is not followed: list what it leads to")
+    return Trouble(path, NOT_REGULAR, "neither a file nor a folder: take it off the list")
 
 
 class Place(NamedTuple):
@@ -89,7 +100,8 @@ class Tree(Protocol):
         """Look up absolute paths one by one, keeping their order; each input sequence gives one `Batch`.
 
         Symlinks in parent folders are followed (the list's author named them), a symlink as the last part is not:
-        it is counted in `skipped`. A folder in the list is a `Trouble` with EISDIR; a missing one with ENOENT.
+        as all that is neither a file nor a folder it is a `Trouble` with NOT_REGULAR, for somebody wanted it. A folder
+        in the list is a `Trouble` with EISDIR; a missing one with ENOENT.
         """
         ...
 

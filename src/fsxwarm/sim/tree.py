@@ -10,7 +10,7 @@ from typing import Final
 
 from fsxwarm.model.entry import Entry, Resident, Trouble, stat_proves_resident
 from fsxwarm.model.patterns import matcher
-from fsxwarm.ports.tree import Batch, Filters, Place, Stat
+from fsxwarm.ports.tree import Batch, Filters, Place, Stat, not_regular
 from fsxwarm.sim import lookup
 from fsxwarm.sim.calls import ROOT, Caller
 from fsxwarm.sim.clockwork import Clockwork
@@ -133,10 +133,12 @@ class SimTree:
                     continue
                 if isinstance(found, Folder):
                     batch.troubles.append(_trouble(path, lookup.failure(errno.EISDIR, path)))
-                elif not isinstance(found, LustreFile):
-                    batch.skipped += 1
-                elif wanted.name(path.lstrip(b"/"), False):
+                elif not wanted.name(path.lstrip(b"/"), False):
+                    continue
+                elif isinstance(found, LustreFile):
                     _add(batch, found, path, whole=whole)
+                else:
+                    batch.troubles.append(not_regular(path, is_link=True))
             yield batch
 
     async def stat(self, paths: Sequence[bytes]) -> list[Stat | Trouble]:
