@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-from fsxwarm.cli.main import run
-
 
 def main() -> None:
-    """Run the command line that this process was started with."""
-    open_streams()
-    sys.exit(run(sys.argv[1:]))
+    """Run the command line that this process was started with. Ctrl-C ends it cleanly while it still loads, too."""
+    try:
+        open_streams()
+        from fsxwarm.cli.main import run  # noqa: PLC0415 - most of the start goes by here: it has to be in the try
+
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        print("fsxwarm: interrupted", file=sys.stderr)  # noqa: T201 - what else could print may not be loaded
+        status = 130
+    sys.exit(status)
 
 
 def open_streams() -> None:

@@ -99,6 +99,23 @@ def test_a_report_that_finds_no_room_on_its_disk_is_absent_and_the_run_goes_on(s
     assert site.fsxwarm("status", site.fsx.mount / "climate", "--check").status == 0
 
 
+@pytest.mark.parametrize("shard", [[], ["--shard", "1/2"]], ids=["whole", "shard"])
+def test_a_report_does_not_go_to_standard_output(site: Site, tmp_path: Path, shard: list[str]) -> None:
+    done = site.fsxwarm("preload", site.data, "--report", "-", *shard)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "standard output" in done.err
+    output = tmp_path / "output"
+    command = [sys.executable, "-m", "fsxwarm", "preload", site.data, "--report"]
+    for name in ("/dev/stdout", output):
+        with output.open("w") as stream:
+            ended = subprocess.run(
+                [*command, name], env=site.environ, stdout=stream, stderr=subprocess.PIPE, check=False, timeout=60
+            )
+            assert (ended.returncode, ended.stderr.count(b"\n")) == (2, 1)
+            assert os.path.samestat(output.stat(), os.fstat(stream.fileno()))
+    assert list(tmp_path.glob("-*")) == []
+
+
 def test_an_unfinished_report_is_taken_as_far_as_it_goes(site: Site, tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     lines = [{"schema": "fsxwarm.report/1"}, {"path": str(site.files[0]), "outcome": "failed"}]

@@ -67,3 +67,24 @@ def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
     """Also that each can be loaded by its name."""
     said = load(name).help
     assert " ".join(said.split("\n\n")[0].split()) == COMMANDS[name]
+
+
+STOPPED = """
+import runpy, sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == stopped:
+            raise KeyboardInterrupt
+stopped = sys.argv.pop(1)
+sys.meta_path.insert(0, Stop())
+runpy.run_module("fsxwarm", run_name="__main__", alter_sys=True)
+"""
+"""Ctrl-C just as a module is loaded."""
+
+
+@pytest.mark.parametrize("module", ["fsxwarm.cli.main", "typer", "fsxwarm.errors", "fsxwarm.cli.status", "fsxwarm.app"])
+def test_ctrl_c_while_it_loads_is_one_line_at_most_and_its_own_status(module: str) -> None:
+    command = [sys.executable, "-c", STOPPED, module, "status", "/nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr in {"", "fsxwarm: interrupted\n"}

@@ -135,6 +135,34 @@ def test_where_a_report_cannot_be_it_is_said_before_the_job_begins(live: Live, t
     assert "only a preload" in fsxwarm(live, "jobs", "wait", releasing, "--report", tmp_path / "report.jsonl").err
 
 
+def test_a_name_that_is_too_long_fails_by_itself(live: Live, tmp_path: Path) -> None:
+    path, report = cold(live, "long/file"), tmp_path / "report.jsonl"
+    long = str(live.mount / "/".join(["x" * 200] * 25))
+    listed = f"{long}\n{path}\n".encode()
+    done = fsxwarm(live, "preload", "--files-from", "-", "--report", report, stdin=listed)
+    assert (done.status, "openapi" in done.err) == (3, False)
+    assert not live.released(path)
+    told = [json.loads(line) for line in report.read_text().splitlines()][1:-1]
+    assert [(line["path"], "too long" in json.dumps(line)) for line in told] == [(long, True)]
+    alone = fsxwarm(live, "preload", long)
+    assert (alone.status, "openapi" in alone.err) == (2, False)
+
+
+@pytest.mark.parametrize("command", [("show",), ("wait",), ("cancel",), ("priority",)], ids=str)
+@pytest.mark.parametrize("job", [b"\xff", b"", b"../1", "\u0661".encode()], ids=repr)
+def test_a_job_is_a_number(live: Live, command: tuple[str], job: bytes) -> None:
+    done = fsxwarm(live, "jobs", *command, os.fsdecode(job), *(["5"] if command == ("priority",) else []))
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "a job is a number" in done.err
+
+
+def test_jobs_tell_with_what_status_they_ended(live: Live) -> None:
+    listed = ("preload", "--json", "--files-from", "-", cold(live, "status/file"))
+    job = fsxwarm(live, *listed, stdin=b"status/missing\n").json["job"]["id"]
+    rows = [line for line in fsxwarm(live, "jobs", "--all").out.splitlines() if line.split()[0] == job]
+    assert ["done, exit 3" in row for row in rows] == [True]
+
+
 def test_json_is_one_object(live: Live) -> None:
     done = fsxwarm(live, "preload", "--json", cold(live, "five/file"))
     assert (done.json["schema"], done.json["exit"], done.json["job"]["phase"]) == ("fsxwarm.job/1", 0, "done")

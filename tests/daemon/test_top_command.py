@@ -23,6 +23,7 @@ from rich.console import Console
 
 from daemon.conftest import Face
 from daemon.talk import ask
+from fsxwarm.cli.job_view import line
 from fsxwarm.cli.top_view import view
 from fsxwarm.client import wire
 from fsxwarm.engine.overview import Overview, Room, Sample, Slow, Stock
@@ -226,6 +227,19 @@ def test_at_80_columns_and_24_lines_all_of_it_has_its_place() -> None:
     text = "\n".join(lines)
     for word in ("rate", "window", "space", "running", "more", "not resident", "longest at FSx", "(q leaves)"):
         assert word in text, word
+
+
+def test_what_a_cancelled_job_let_go_of_does_not_look_done() -> None:
+    shown = overview(1, 0)
+    job = shown["jobs"][0]
+    job["phase"], job["final"], job["exit"] = "cancelled", True, 130
+    job["counters"]["cancelled"] = {"files": 123_456 - 17, "bytes": 9 * 10**12 - 5}
+    out = Console(width=160, color_system=None)
+    with out.capture() as captured:
+        out.print(view(shown, width=160, height=50))
+    assert "17/123,456" in captured.get()
+    assert "10.0 %" in captured.get()
+    assert line(job).startswith("job 1 cancelled; 17 of 123,456 files")
 
 
 def overview(jobs: int, slow: int) -> wire.Overview:

@@ -47,7 +47,8 @@ def show_jobs(jobs: Sequence[wire.Job]) -> None:
         share = percent(done / found) if found else ""
         age = format_duration(max(0.0, now - job["created"]))
         who, priority, kind = user(job["owner"]), str(job["priority"]), job["kind"].replace("_", " ")
-        table.add_row(job["id"], who, kind, job["phase"], priority, f"{found:,}", share, age, safe(what(job)))
+        phase = f"done, exit {job['exit']}" if job["phase"] == "done" and job["exit"] else job["phase"]
+        table.add_row(job["id"], who, kind, phase, priority, f"{found:,}", share, age, safe(what(job)))
     console().print(table)
 
 

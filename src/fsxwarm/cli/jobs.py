@@ -18,7 +18,7 @@ from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_report import check_writable, write_report
 from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs, show_origin
 from fsxwarm.cli.options import Json, ReportOption
-from fsxwarm.cli.output import complain, emit_json
+from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.schema import error_document
 from fsxwarm.client import wire
@@ -32,7 +32,15 @@ _EACH: Final = 1.0
 jobs = typer.Typer(help="List, show, wait for, cancel and hurry the daemon's jobs.", invoke_without_command=True)
 
 Everything = Annotated[bool, typer.Option("--all", help="Also those that have ended.")]
-Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's number.")]
+
+
+def _number(job: str) -> str:
+    if not (job.isascii() and job.isdigit()):
+        raise typer.BadParameter(f"'{safe(job)}' is no job: a job is a number, see `fsxwarm jobs`")
+    return job
+
+
+Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's number.", callback=_number)]
 
 
 @jobs.callback()

@@ -32,7 +32,7 @@ def this_shard(text: str | None) -> Shard | None:
 
 def named_for(report: Path | None, shard: Shard | None) -> Path | None:
     """Where a shard's report goes."""
-    if report is None or shard is None or report.name in {"", ".."}:  # a folder, which the report's writer refuses
+    if report is None or shard is None or report.name in {"", "..", "-"}:  # the report's writer refuses these
         return report
     return report.with_name(shard.name(report.name))
 

@@ -154,7 +154,7 @@ def _row(job: wire.Job, *, wide: bool) -> list[str | Text]:
     done, found, part = settled(job), job["counters"]["found"], share(job)
     more = "" if job["counters"]["scanned"] or job["final"] else "+"
     bad = missed(job)
-    style = "red" if bad or job["phase"] == "failed" else "green" if job["final"] else "blue"
+    style = "red" if bad or job["exit"] or job["phase"] == "failed" else "green" if job["final"] else "blue"
     return [
         job["id"],
         user(job["owner"]),

@@ -41,8 +41,8 @@ class Miss(NamedTuple):
 
 
 def settled(job: wire.Job) -> wire.Count:
-    """Files and bytes of a job that will not change any more."""
-    counts: list[wire.Count] = [job["counters"][name] for name in SETTLED]
+    """Files and bytes of a job that will not change any more, without those that it let go of before they were done."""
+    counts: list[wire.Count] = [job["counters"][name] for name in SETTLED if name != "cancelled"]
     return {"files": sum(one["files"] for one in counts), "bytes": sum(one["bytes"] for one in counts)}
 
 

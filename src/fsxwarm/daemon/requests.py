@@ -17,6 +17,8 @@ from fsxwarm.model.s3 import CheckS3
 
 _LONGEST_PATH: Final = 4096
 """Of characters: PATH_MAX is as many bytes."""
+_LONGEST_LISTED: Final = 2**17
+"""Of characters in a job's names: what no file system takes fails by itself, as `name too long`, not the whole list."""
 _LONGEST_GLOB: Final = 1000
 _MOST_PATHS: Final = 10_000
 _MOST_GLOBS: Final = 100
@@ -57,7 +59,7 @@ def _glob(glob: str) -> str:
 class Exact(_Body):
     """A path byte by byte, in base64."""
 
-    path_b64: Annotated[str, Field(max_length=2 * _LONGEST_PATH)]
+    path_b64: Annotated[str, Field(max_length=2 * _LONGEST_LISTED)]
 
     @property
     def exact(self) -> bytes:
@@ -67,7 +69,9 @@ class Exact(_Body):
 
 _Text = Annotated[str, Field(max_length=_LONGEST_PATH, json_schema_extra={"pattern": "^/[^\u0000]*$"})]
 _Path = Annotated[_Text | Exact, AfterValidator(_path)]
-_PlaceText = Annotated[str, Field(max_length=_LONGEST_PATH, json_schema_extra={"pattern": "^(/|[sS]3://)[^\u0000]*$"})]
+_PlaceText = Annotated[
+    str, Field(max_length=_LONGEST_LISTED, json_schema_extra={"pattern": "^(/|[sS]3://)[^\u0000]*$"})
+]
 _Place = Annotated[_PlaceText | Exact, AfterValidator(_place)]
 _Glob = Annotated[str, Field(min_length=1, max_length=_LONGEST_GLOB), AfterValidator(_glob)]
 _Word = Annotated[str, Field(max_length=200)]

@@ -184,11 +184,16 @@ async def files_to_retry(source: Path) -> AsyncIterator[Sequence[bytes]]:
 
 def _usable(target: Path) -> Path:
     """Where the report really goes; only a regular file is ever replaced."""
+    if str(target) == "-":
+        raise OSError(errno.EINVAL, "a report goes to a file, not to standard output")
     real = target.resolve()
     try:
-        mode = real.stat().st_mode
+        found = real.stat()
     except FileNotFoundError:
         return real
+    mode = found.st_mode
+    if any(os.path.samestat(found, os.fstat(stream)) for stream in (1, 2)):
+        raise OSError(errno.EINVAL, "that is where this command's own output goes")
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
