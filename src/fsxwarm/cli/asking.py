@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fsxwarm.cli.following import follow
-from fsxwarm.cli.job_report import check_writable, write_report
+from fsxwarm.cli.job_report import check_writable, write_empty_report, write_report
 from fsxwarm.cli.job_view import job_document, show_job
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
@@ -31,6 +31,8 @@ def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
         check_writable(command.report)
     failed = None if command.retry_failed is None else asyncio.run(to_retry(command.retry_failed))
     wish = command.wanted.wish(failed)
+    if failed is not None and not wish["files"] and not wish["paths"]:
+        return _nothing(command)
     wish["options"] = {
         "ready": command.ready,
         "deadline": command.deadline,
@@ -48,6 +50,16 @@ def preload_by_daemon(client: Client, command: Command, *, wait: bool) -> Exit:
         report=command.report,
         arguments=command.arguments,
     )
+
+
+def _nothing(command: Command) -> Exit:
+    """End as a job without files would: a report named nothing to try again."""
+    code = Exit.DONE
+    if command.report is not None:
+        code = write_empty_report(command.report, command.arguments)
+    if command.json:
+        emit_json({"schema": "fsxwarm.job/1", "exit": int(code), "job": None})
+    return code
 
 
 def have_done(

@@ -44,7 +44,10 @@ class ShardDocument(TypedDict):
 
 
 class MergedDocument(TypedDict):
-    """`fsxwarm.merged/1`. `again` has the command for each shard that did not come to its end."""
+    """`fsxwarm.merged/1`. `again` has the command for each shard that did not come to its end.
+
+    `unlisted` counts files that are not resident and have no line in any report.
+    """
 
     schema: str
     exit: int
@@ -57,6 +60,7 @@ class MergedDocument(TypedDict):
     outcomes: dict[str, Tally]
     cold: list[Cold]
     unread: dict[str, list[FilePath]]
+    unlisted: int
 
 
 def show_merged(merged: Merged, into: Path | None) -> None:
@@ -116,7 +120,7 @@ def _row(one: ShardReport) -> list[str]:
     if one.exit is None:
         return [str(one.shard), "", "", "", "", began, "", "unfinished"]
     restored = one.outcomes.get(Outcome.RESTORED)
-    cold = sum(left.tally.files for left in one.left.values())
+    cold = sum(left.tally.files for left in one.left.values()) + one.unlisted
     return [
         str(one.shard),
         f"{one.found.files:,}",
@@ -161,6 +165,7 @@ def merged_document(merged: Merged) -> MergedDocument:
             for (outcome, reason), left in merged.left.items()
         ],
         "unread": {what: [json_path(path) for path in paths] for what, paths in merged.unread.items()},
+        "unlisted": merged.unlisted,
     }
 
 

@@ -13,6 +13,7 @@ from fsxwarm.cli.merge_view import merged_document, show_merged
 from fsxwarm.cli.options import Json
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.schema import error_document
+from fsxwarm.cli.wanted import not_whole
 from fsxwarm.engine.merge import Merged, ShardReport, read_report, write_merged
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.shard import is_named_after
@@ -60,6 +61,9 @@ def merge(
         raise
     for source in merged.superseded:
         complain(f"{source} is left out: there is a later report of its shard")
+    for one in merged.finished:
+        if one.unlisted:
+            complain(not_whole(one.source, one.unlisted))
     if not merged.alike:
         complain("the shards were not all run with the same arguments")
     if json:

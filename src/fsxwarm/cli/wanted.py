@@ -20,6 +20,7 @@ from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.patterns import compile_globs
 from fsxwarm.model.shard import Shard
+from fsxwarm.model.units import format_count
 from fsxwarm.ports.tree import Filters
 
 Listed = AsyncIterator[Sequence[bytes]]
@@ -86,10 +87,20 @@ class Wanted:
 
 
 async def to_retry(report: Path) -> Listed:
-    """The files of a report that may become resident yet; says so if the report is unfinished. FsxwarmError."""
-    if not await check_report(report):
+    """The files of a report that may become resident yet; says so if it is not whole, or has none. FsxwarmError."""
+    summary = await check_report(report)
+    if summary is None:
         complain(f"{report} is unfinished: the files that it names are taken, there may be more")
+    elif unlisted := summary.get("unlisted"):
+        complain(not_whole(report, unlisted))
+    if not [chunk async for chunk in files_to_retry(report)]:
+        complain(f"{report} names no file to try again")
     return files_to_retry(report)
+
+
+def not_whole(report: Path, unlisted: int) -> str:
+    """What there is to say of a report in which files have no line."""
+    return f"{report} is not whole: {format_count(unlisted, 'more file')} did not become resident and have no line"
 
 
 async def _all(chunks: Listed) -> list[bytes]:

@@ -145,6 +145,7 @@ class Failure(Name):
     attempts: int
     detail: str
     size: int
+    in_flight: bool
 
 
 class Failures(TypedDict):

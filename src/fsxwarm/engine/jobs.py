@@ -337,6 +337,10 @@ class Jobs:
         """See `shared.Hears`."""
         self._records.settled(finish, walks)
 
+    def let_go(self, walk: Walk, finishes: Iterable[Finish]) -> None:
+        """See `shared.Hears`."""
+        self._records.let_go(walk, finishes)
+
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """See `shared.Hears`."""
         self._records.unreadable(walk, trouble)

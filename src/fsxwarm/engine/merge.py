@@ -35,7 +35,7 @@ class ShardReport:
     """What one shard's report says. Times in seconds since the epoch; `exit` is None while it is unfinished.
 
     `outcomes` is what the summary counts; `left` what the lines name, by outcome and reason; `unread` the paths that
-    could not be looked at, by outcome: each shard that came across one tells it.
+    could not be looked at, by outcome: each shard that came across one tells it; `unlisted` counts what has no line.
     """
 
     source: Path
@@ -45,6 +45,7 @@ class ShardReport:
     ended: float | None = None
     exit: Exit | None = None
     error: str = ""
+    unlisted: int = 0
     found: Tally = field(default_factory=Tally)
     outcomes: dict[Outcome, Tally] = field(default_factory=dict)
     left: dict[tuple[Outcome, str], Left] = field(default_factory=dict)
@@ -130,6 +131,11 @@ class Merged:
         return dict(sorted(left.items(), key=lambda item: -item[1].tally.files))
 
     @property
+    def unlisted(self) -> int:
+        """Files that are not resident and have no line in any report."""
+        return sum(one.unlisted for one in self.finished)
+
+    @property
     def unread(self) -> dict[str, list[bytes]]:
         """Paths that could not be looked at, each once, by what they are: unreadable, missing or outside."""
         unread = {path: what for one in self.finished for path, what in one.unread.items()}
@@ -191,7 +197,7 @@ async def write_merged(merged: Merged, target: Path, version: str) -> str | None
         outcomes = {outcome.value: asdict(some) for outcome, some in merged.outcomes.items()}
         ended = max((one.ended for one in merged.finished if one.ended is not None), default=started)
         found = {"found": asdict(merged.found), "outcomes": outcomes}
-        await report.end({"exit": int(merged.exit), "ended": ended, **found})
+        await report.end({"exit": int(merged.exit), "ended": ended, **found, "unlisted": merged.unlisted})
     finally:
         await report.discard()
     return report.problem
@@ -215,6 +221,7 @@ def _end(report: ShardReport, summary: Mapping[str, Any]) -> None:
     report.exit = Exit(summary["exit"])
     report.ended = float(summary["ended"]) if "ended" in summary else None
     report.error = str(summary.get("error", ""))
+    report.unlisted = _whole(summary.get("unlisted", 0))
     report.found = _tally(summary.get("found", {"files": 0, "bytes": 0}))
     report.outcomes = {Outcome(name): _tally(some) for name, some in summary.get("outcomes", {}).items()}
 

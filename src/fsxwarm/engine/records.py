@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
@@ -58,13 +58,15 @@ class Records:
         if finish.outcome is Outcome.RESTORED:
             self._journal.count("restored_bytes", finish.entry.size)
             self._journal.restored(finish.entry.ino)
-        elif finish.outcome in {Outcome.FAILED, Outcome.BLOCKED}:
-            reason = "" if finish.reason is None else finish.reason.value
-            flags = None if finish.flags is None else int(finish.flags)
-            failure = Failure(0, self._wall(), finish.entry.path, finish.outcome.value, reason, finish.errno, flags,
-                              finish.attempts, finish.detail, finish.entry.size)  # fmt: skip
+        elif not finish.outcome.warm:
+            failure = self._failure(finish)
             for walk in walks:
                 self._keep(walk, failure)
+
+    def let_go(self, walk: Walk, finishes: Iterable[Finish]) -> None:
+        """Nobody waits for these files of a walk any more."""
+        for finish in finishes:
+            self._keep(walk, self._failure(finish))
 
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """A folder or list entry could not be looked at."""
@@ -94,6 +96,12 @@ class Records:
         for walk in walks:
             for job_id in _first(walk):
                 self._tell(kind, job_id, data, quietly=True)
+
+    def _failure(self, finish: Finish) -> Failure:
+        reason = "" if finish.reason is None else finish.reason.value
+        flags = None if finish.flags is None else int(finish.flags)
+        return Failure(0, self._wall(), finish.entry.path, finish.outcome.value, reason, finish.errno, flags,
+                       finish.attempts, finish.detail, finish.entry.size, finish.in_flight)  # fmt: skip
 
     def _keep(self, walk: Walk, failure: Failure) -> None:
         walk.failures += 1

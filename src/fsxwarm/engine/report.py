@@ -7,7 +7,8 @@
 
 `path_b64` has the exact bytes of a name that is not UTF-8, and is only there for one. `outcome` is failed, blocked,
 vanished or cancelled; for what could not be looked at it is unreadable, missing or outside (not on FSx for Lustre).
-`in_flight` tells that the file's restore goes on at FSx. Without its last line a report is unfinished.
+`in_flight` tells that the file's restore goes on at FSx. Without its last line a report is unfinished. `unlisted` in
+the summary of a daemon's job counts what has no line: the daemon remembers so many files of each job.
 """
 
 from __future__ import annotations
@@ -161,12 +162,12 @@ class Report:
             self._draft.unlink()
 
 
-async def check_report(source: Path) -> bool:
-    """Read a report through; returns whether it is finished. FsxwarmError names its first bad line."""
-    finished = False
+async def check_report(source: Path) -> Mapping[str, Any] | None:
+    """Read a report through; returns its summary, None if it is unfinished. FsxwarmError names its first bad line."""
+    summary: object = None
     async for _, document in documents(source):
-        finished = "summary" in document
-    return finished
+        summary = document.get("summary")
+    return summary if isinstance(summary, dict) else None
 
 
 async def files_to_retry(source: Path) -> AsyncIterator[Sequence[bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Final, Protocol
 
@@ -60,6 +60,10 @@ class Hears(Protocol):
 
     def settled(self, finish: Finish, walks: Sequence[Walk]) -> None:
         """A file has settled for these walks."""
+        ...
+
+    def let_go(self, walk: Walk, finishes: Iterable[Finish]) -> None:
+        """The last job that wanted a walk has gone, and these files have not become resident for it."""
         ...
 
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
@@ -133,6 +137,7 @@ class SharedWarming:
             if changed:
                 self._driver.post(Ranked(walk.number, walk.rank))
         elif self.walks.pop(walk.number, None) is not None:
+            self._hears.let_go(walk, self.machine.let_go_of(walk.number, reason))
             self._dismiss(walk, reason)
         return in_flight
 

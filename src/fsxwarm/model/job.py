@@ -267,7 +267,8 @@ class JobView:
 class Failure(NamedTuple):
     """A file that did not become resident, or was left alone. `number` grows; ask for more `after` it.
 
-    `flags` are the HSM flags last seen (None: never seen), `errno` 0 where none is known; `size` in bytes.
+    `flags` are the HSM flags last seen (None: never seen), `errno` 0 where none is known; `size` in bytes. `in_flight`
+    tells that its restore goes on at FSx.
     """
 
     number: int
@@ -280,6 +281,7 @@ class Failure(NamedTuple):
     attempts: int = 0
     detail: str = ""
     size: int = 0
+    in_flight: bool = False
 
 
 class Event(NamedTuple):

@@ -23,6 +23,7 @@ from fsxwarm.model.messages import (
     Answered,
     Cancelled,
     Event,
+    Finish,
     Found,
     Full,
     Instruction,
@@ -100,6 +101,15 @@ class Warming:
         """Files and bytes that one job wants and that are, or may be, on their way at FSx for it."""
         sizes = [file.entry.size for file in self._book.files.values() if job in file.wanted_by and file.at_fsx]
         return len(sizes), sum(sizes)
+
+    def let_go_of(self, job: int, reason: Reason) -> Iterator[Finish]:
+        """How the files that one job wants settle for it when it is stopped now, also those that go on for others."""
+        outcome = _let_go(reason)
+        for file in self._book.files.values():
+            if job in file.wanted_by:
+                in_flight = file.at_fsx or file.phase is Phase.WATCHED
+                yield Finish(file.entry, outcome, frozenset({job}), reason, flags=file.flags, attempts=file.attempts,
+                             in_flight=in_flight)  # fmt: skip
 
     def on_their_way(self, jobs: AbstractSet[int]) -> Iterator[File]:
         """Files that these jobs want and that are at FSx, whoever asked for them; to look at, not to touch."""
@@ -193,7 +203,7 @@ class Warming:
     def _leave(self, job: int, reason: Reason) -> None:
         book = self._book
         book.walking.discard(job)
-        outcome = Outcome.BLOCKED if reason is Reason.NO_ROOM else Outcome.CANCELLED
+        outcome = _let_go(reason)
         for file in list(book.files.values()):
             if job in file.wanted_by:
                 file.wanted_by.discard(job)
@@ -242,3 +252,7 @@ class Warming:
     def validate(self) -> None:
         """Raise AssertionError when a promise is broken; for tests, after each event."""
         validate(self._book, self._asking)
+
+
+def _let_go(reason: Reason) -> Outcome:
+    return Outcome.BLOCKED if reason is Reason.NO_ROOM else Outcome.CANCELLED

@@ -40,6 +40,9 @@ STEPS: Final[tuple[str, ...]] = (
     """
     ALTER TABLE failures ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    ALTER TABLE failures ADD COLUMN in_flight INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 """Step n leads from version n to n + 1. A step that was released is never changed.
 

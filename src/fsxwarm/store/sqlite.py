@@ -80,11 +80,12 @@ class SqliteStore:
 
         def read(db: sqlite3.Connection) -> list[Failure]:
             rows = db.execute(
-                "SELECT number, at, path, outcome, reason, errno, flags, attempts, detail, size FROM failures"
+                "SELECT number, at, path, outcome, reason, errno, flags, attempts, detail, size, in_flight"
+                " FROM failures"
                 " WHERE walk = ? AND number > ? ORDER BY number LIMIT ?",
                 (walk, after, limit),
             )
-            return [Failure(*row) for row in rows]
+            return [Failure(*row)._replace(in_flight=bool(row[-1])) for row in rows]
 
         return await self._run(read)
 
@@ -248,8 +249,8 @@ def _save(db: sqlite3.Connection, changes: Changes) -> None:
         [(job.phase.value, job.ended, job.walk, codec.write_job(job, known), int(job.id)) for job in changes.jobs],
     )
     db.executemany(
-        "INSERT INTO failures (walk, at, path, outcome, reason, errno, flags, attempts, detail, size)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO failures (walk, at, path, outcome, reason, errno, flags, attempts, detail, size, in_flight)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(walk, *failure[1:]) for walk, failure in changes.failures],
     )
     db.executemany("INSERT OR REPLACE INTO totals (name, value) VALUES (?, ?)", list(changes.totals.items()))
