@@ -12,14 +12,14 @@ from typing import Final
 from fsxwarm.model.file import File, Phase
 from fsxwarm.model.pace import class_of
 
-_SHARE: Final = 12
-_MOST: Final = 6
+_SHARE: Final = 16
+_MOST: Final = 5
 
 
 class Scouts:
     """One lane's files that have not been looked at since they were asked for, in that order, by size class.
 
-    The more are in flight, the fewer are scouts, down to one in six: the others are known of that much later.
+    The more are in flight, the fewer are scouts, down to one in five: the others are known of that much later.
     """
 
     def __init__(self) -> None:
