@@ -63,7 +63,7 @@ async def alive(path: str) -> None:
         b'{"kind": "preload", "paths": ["/fsx"], "options": {"every": 0}}',
         b'{"kind": "preload", "paths": ["/fsx"], "options": {"used_before": 99999999999999999999}}',
         b'{"kind": "preload", "paths": ["/fsx"], "label": "%s"}' % (b"x" * 201),
-        b'{"kind": "preload", "paths": ["/%s"]}' % (b"x" * 5000),
+        b'{"kind": "preload", "paths": ["/%s"]}' % (b"x" * 140_000),
         b'{"kind": "preload", "paths": ["/fsx"], "include": ["["]}',
     ],
 )

@@ -40,6 +40,7 @@ def show_jobs(jobs: Sequence[wire.Job]) -> None:
     """Print a table of jobs."""
     table = plain_table("job", ["owner", "kind", "phase", "priority", "files", "settled", "age"])
     table.columns[0].no_wrap = True
+    table.columns[0].min_width = max((len(job["id"]) for job in jobs), default=0)
     table.add_column("what", overflow="fold")  # the one that gives way where the terminal is narrow
     now = time.time()
     for job in jobs:
@@ -47,7 +48,7 @@ def show_jobs(jobs: Sequence[wire.Job]) -> None:
         share = percent(done / found) if found else ""
         age = format_duration(max(0.0, now - job["created"]))
         who, priority, kind = user(job["owner"]), str(job["priority"]), job["kind"].replace("_", " ")
-        phase = f"done, exit {job['exit']}" if job["phase"] == "done" and job["exit"] else job["phase"]
+        phase = f"exit {job['exit']}" if job["phase"] == "done" and job["exit"] else job["phase"]
         table.add_row(job["id"], who, kind, phase, priority, f"{found:,}", share, age, safe(what(job)))
     console().print(table)
 
