@@ -33,7 +33,6 @@ from fsxwarm.sim.spec import Costs, WorldSpec
 from fsxwarm.sim.vloop import run
 from fsxwarm.sim.world import World
 
-_FOLDERS = 8
 _ALWAYS = 10**9
 _CALIBRATING = 200
 _GONE_QUIET = 5.0
@@ -185,10 +184,10 @@ async def _contest(row: Row, way: Way) -> Run:
 
 
 def _costs(way: Way) -> Costs:
-    """What calls take. fsxwarm walks sixteen folders at a time, and we count on half of them; `lfs find` one."""
+    """What calls take. fsxwarm stats in its own processes, whoever makes the other calls; `lfs find` in one."""
     if way.line is not None:
         return COSTS
-    return replace(COSTS if way.lfs else NATIVE_COSTS, stat=COSTS.stat / _FOLDERS)
+    return replace(COSTS, stat=NATIVE_COSTS.stat) if way.lfs else NATIVE_COSTS
 
 
 async def _warm(site: Site, clockwork: Clockwork, way: Way) -> None:

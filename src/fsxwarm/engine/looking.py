@@ -82,9 +82,8 @@ class Looker:
         states = await self._hsm.states(paths, keys)
         sights = [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
         warm = [at for at, sight in enumerate(sights) if sight.flags is not None and not sight.flags.released]
-        if (
-            warm and self._stat_settles
-        ):  # would a stat have told? Only one that is made now can say: the file may have just become resident
+        if warm and self._stat_settles:
+            # Would a stat have told? Only one that is made now can say: the file may have just become resident.
             self.cost[Look.STAT] += len(warm)
             stats = await self._tree.stat([paths[at] for at in warm])
             for at, stat in zip(warm, stats, strict=True):

@@ -100,7 +100,7 @@ class Book:
         """Settle a file: it leaves the books."""
         lane = self.lane(file)
         self.set_stuck(file, stuck=False)
-        at_fsx = file.at_fsx or file.phase is Phase.WATCHED
+        on_its_way = file.on_its_way
         lane.counts[file.phase] -= 1
         if file.phase in ASKED_OR_NEXT:
             self.claimed[file.entry.dev] -= file.entry.size
@@ -115,7 +115,7 @@ class Book:
                 file.flags,
                 file.attempts,
                 took,
-                in_flight=at_fsx and not outcome.warm and outcome is not Outcome.VANISHED,
+                in_flight=on_its_way and not outcome.warm and outcome is not Outcome.VANISHED,
                 detail=detail,
             )
         )

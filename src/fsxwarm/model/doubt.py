@@ -17,7 +17,6 @@ from fsxwarm.model.pace import class_of
 _SAMPLE: Final = 100
 """Of so many files that are believed, the flags of one are read."""
 
-
 _FIRST: Final = 5
 """So many looks come one after another at the most; with files of several sizes each tells of some."""
 

@@ -141,5 +141,10 @@ class File:
         """Our request for it may be queued or running."""
         return self.phase in AT_FSX
 
+    @property
+    def on_its_way(self) -> bool:
+        """A request for it, ours or somebody else's, may be queued or running."""
+        return self.at_fsx or self.phase is Phase.WATCHED
+
     def __repr__(self) -> str:
         return f"<File {self.entry.path!r} {self.phase.value} attempts={self.attempts} looking={self.looking}>"

@@ -14,6 +14,7 @@ from fsxwarm.model.pace import class_of
 
 _SHARE: Final = 16
 _MOST: Final = 5
+"""Of as many as one in so many of those in flight, and of so many at the most, one is a scout."""
 
 
 class Scouts:
@@ -48,8 +49,9 @@ class Scouts:
     def ended(self, file: File) -> list[File]:
         """A file is resident: return those no larger, asked for before it, that nobody has looked at yet."""
         ahead: list[File] = []
-        for alike, behind in self._behind.items():
-            while alike <= class_of(file.entry.size) and behind and behind[0][0] < file.order:
+        largest = class_of(file.entry.size)
+        for behind in [behind for alike, behind in self._behind.items() if alike <= largest]:
+            while behind and behind[0][0] < file.order:
                 order, one = behind.popleft()
                 if _unseen(order, one):
                     ahead.append(one)

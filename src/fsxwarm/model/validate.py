@@ -37,6 +37,8 @@ def validate(book: Book, asking: Asking) -> None:
         files = [file for file in book.files.values() if file.lane == lane_id]
         counted = Counter(file.phase for file in files)
         _must(+lane.counts == counted, "{} counts {}, holds {}", lane_id, lane.counts, counted)
+        stuck = sum(file.stuck and file.at_fsx for file in files)
+        _must(lane.window.stuck == stuck, "{} takes {} files for stuck, {} are", lane_id, lane.window.stuck, stuck)
         _validate_queues(lane, files)
     claimed: Counter[int] = Counter()
     for file in book.files.values():

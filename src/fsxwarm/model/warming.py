@@ -107,14 +107,13 @@ class Warming:
         outcome = _let_go(reason)
         for file in self._book.files.values():
             if job in file.wanted_by:
-                in_flight = file.at_fsx or file.phase is Phase.WATCHED
                 yield Finish(file.entry, outcome, frozenset({job}), reason, flags=file.flags, attempts=file.attempts,
-                             in_flight=in_flight)  # fmt: skip
+                             in_flight=file.on_its_way)  # fmt: skip
 
     def on_their_way(self, jobs: AbstractSet[int]) -> Iterator[File]:
         """Files that these jobs want and that are at FSx, whoever asked for them; to look at, not to touch."""
         for file in self._book.files.values():
-            if file.asked and (file.at_fsx or file.phase is Phase.WATCHED) and not jobs.isdisjoint(file.wanted_by):
+            if file.asked and file.on_its_way and not jobs.isdisjoint(file.wanted_by):
                 yield file
 
     def wanted_by(self, key: Key) -> frozenset[int]:

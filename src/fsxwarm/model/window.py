@@ -132,7 +132,7 @@ class Window:
         if self._policy.fixed is not None:
             return self._policy.fixed
         size = int(self._size if self._drained_to is None else self._drained_to)
-        return max(size, min(size + min(self.stuck, size), self._policy.ceiling))
+        return size + max(0, min(self.stuck, size, self._policy.ceiling - size))
 
     @property
     def measures(self) -> bool:
