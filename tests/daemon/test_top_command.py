@@ -270,6 +270,21 @@ def overview(jobs: int, slow: int) -> wire.Overview:
         "health": {
             "ok": False, "version": "1.0", "draining": False, "started": 0.0, "stalled": True, "abandoned": 0,
             "jobs": {"running": jobs}, "totals": {}, "space": [],
-            "lanes": [{"dev": 1, "mdt": 0, "window": 99, "in_flight": 9, "watched": 3, "waiting": 8}],
+            "lanes": [{"dev": 1, "mdt": 0, "window": 99, "in_flight": 9, "stalled": 0, "watched": 3, "waiting": 8}],
         },
     }  # fmt: skip
+
+
+def test_files_that_have_stalled_are_told_and_where_all_have_that_instead_of_what_binds() -> None:
+    def drawn(stalled: int) -> str:
+        seen = overview(jobs=1, slow=0)
+        seen["health"]["lanes"][0]["stalled"] = stalled
+        console = Console(width=100, record=True)
+        with console.capture() as capture:
+            console.print(view(seen, width=100, height=30))
+        return capture.get()
+
+    assert "9 in flight, 2 of them stalled, up to 99" in drawn(2)
+    assert "nothing moves" not in drawn(2)
+    assert "nothing moves: all that is in flight has stalled" in drawn(9)
+    assert "the limit is" not in drawn(9)

@@ -46,7 +46,12 @@ class Run:
 
 
 def _warmed(
-    files: dict[bytes, Flags], *, spec: WorldSpec | None = None, faults: Faults | None = None, wish: Wish | None = None
+    files: dict[bytes, Flags],
+    *,
+    spec: WorldSpec | None = None,
+    faults: Faults | None = None,
+    wish: Wish | None = None,
+    policy: Policy | None = None,
 ) -> Run:
     async def main() -> Run:
         world = World(spec or WorldSpec(latency=1.0), faults)
@@ -57,7 +62,7 @@ def _warmed(
         tree, hsm = SimTree(clockwork, names), SimHsm(clockwork, names)
         saying = Saying()
         account = Account(say=saying.said, ready=saying.ready)
-        warmer = Warmer(tree, hsm, Selection(tree, [b"/fsx/data"]), Policy(), wish or Wish(), account)
+        warmer = Warmer(tree, hsm, Selection(tree, [b"/fsx/data"]), policy or Policy(), wish or Wish(), account)
         seen: list[Snapshot] = []
         lines: list[str] = []
 
@@ -180,3 +185,26 @@ def test_each_word_is_one_line_that_no_name_can_break(word: Word) -> None:
     (line,) = saying.rest()
     assert line.isprintable()
     assert saying.rest() == []
+
+
+def test_stalled_are_those_that_do_not_move_now() -> None:
+    """Each of a few files stalls once and is cured: a running total would count on to the end."""
+    faults = Faults(restore=[lambda _, tried: Fault.STUCK if not tried else None])
+    run = _warmed(dict.fromkeys(_names(3), COLD), faults=faults, policy=Policy(may_cancel=True))
+    assert run.code is Exit.DONE
+    stuck = [seen for seen in run.seen if seen.stalled]
+    assert stuck
+    assert max(seen.stalled for seen in stuck) == 3
+    assert run.seen[-1].stalled == 0
+    assert "3 stalled" in line_of(next(seen for seen in stuck if seen.stalled == 3))
+    assert all(seen.stalled <= seen.in_flight for seen in run.seen)
+
+
+def test_where_nothing_moves_that_is_said_instead_of_a_rate_of_nothing() -> None:
+    faults = Faults(restore=[lambda node, _: Fault.STUCK if node.fid.oid % 2 else None])
+    run = _warmed(dict.fromkeys(_names(200), COLD), faults=faults, policy=Policy(give_up=400.0))
+    lines = [line_of(seen) for seen in run.seen if seen.stalled and seen.stalled == seen.in_flight]
+    assert lines
+    assert all("all that is in flight has stalled" in line for line in lines)
+    assert not [line for line in lines if "files/s" in line]
+    assert not [line for line in map(line_of, run.seen) if "0 files/s, 0 B/s" in line and "the limit" in line]

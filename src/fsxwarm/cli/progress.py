@@ -22,6 +22,7 @@ from fsxwarm.cli.saying import Saying
 from fsxwarm.cli.schema import ProgressEvent, tally
 from fsxwarm.cli.snapshot import Snapshot, snapshot
 from fsxwarm.cli.tables import percent
+from fsxwarm.client.glance import hindrance
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.warm import Warmer
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
@@ -179,7 +180,7 @@ def line_of(now: Snapshot) -> str:
         return f"scanning: {format_count(now.found.files, 'file')}, {format_size(now.found.bytes)} found"
     parts = [
         f"{percent(now.share)} of {format_size(now.found.bytes)}, {_of(now)} files",
-        _rates(now) + _limit(now),
+        _pace(now),
         _flight(now),
         *_trouble(now),
     ]
@@ -213,7 +214,7 @@ def _details(now: Snapshot) -> list[Text]:
     scan += f"{format_count(now.found.files, 'file')}, {now.already:,} of them resident already"
     lines.append(scan)
     if now.asked:
-        lines.append(f"time   {format_duration(now.restore_seconds)}, {_left(now)}{_limit(now)}")
+        lines.append(f"time   {format_duration(now.restore_seconds)}, {_hindrance(now) or _left(now) + _limit(now)}")
         lines.append(f"FSx    {_flight(now)}")
     if len(now.lanes) > 1:
         lanes = ", ".join(f"MDT{lane.mdt} {lane.in_flight}/{lane.window}" for lane in now.lanes[:_LANES_SHOWN])
@@ -242,19 +243,25 @@ def _left(now: Snapshot) -> str:
 
 
 def _limit(now: Snapshot) -> str:
-    return "" if now.limit == "unknown" else f"; the limit is {now.limit}"
+    return "" if now.limit == "unknown" or not now.files_rate else f"; the limit is {now.limit}"
 
 
-def _rates(now: Snapshot) -> str:
+def _hindrance(now: Snapshot) -> str:
+    stuck = hindrance(now.in_flight, now.stalled)
+    return stuck or ("files are in flight and none becomes resident" if now.standstill else "")
+
+
+def _pace(now: Snapshot) -> str:
     if not now.asked:
         return ""
-    return f"{now.files_rate:,.0f} files/s, {format_rate(now.bytes_rate)}, {_left(now)}"
+    rates = f"{now.files_rate:,.0f} files/s, {format_rate(now.bytes_rate)}, {_left(now)}{_limit(now)}"
+    return _hindrance(now) or rates
 
 
 def _trouble(now: Snapshot) -> list[str]:
     counts = {
         "being thawed": now.thawing,
-        "retries": now.retries,
+        "retry" if now.retries == 1 else "retries": now.retries,
         "stalled": now.stalled,
         "failed": now.failed,
         "blocked": now.blocked,

@@ -32,7 +32,8 @@ class Snapshot:
 
     `done` has settled in whatever way; `already` counts files that were resident before; `asked` tells that the first
     request was sent; `limit` is files/s, bytes/s or unknown; `lopsided` the metadata target on which nearly all
-    files lie, where there are several; `thawing` counts files whose objects have to be thawed first.
+    files lie, where there are several; `thawing` counts files whose objects have to be thawed first. `stalled` counts
+    those in flight whose restores do not move; `standstill` tells that nothing has become resident for long.
     """
 
     found: Tally
@@ -57,6 +58,7 @@ class Snapshot:
     retries: int
     stalled: int
     lopsided: int | None
+    standstill: bool = False
     thawing: int = 0
 
     @property
@@ -94,8 +96,9 @@ def snapshot(warmer: Warmer, account: Account, now: float) -> Snapshot:
         window=sum(lane.window.size for _, lane in lanes),
         lanes=tuple(LaneView(name.mdt, lane.at_fsx, lane.window.size) for name, lane in lanes),
         retries=account.words[Word.RETRY],
-        stalled=account.words[Word.FILE_STALLED] + account.words[Word.FILE_WEDGED],
+        stalled=sum(lane.window.stuck for _, lane in lanes),
         lopsided=busiest(account.lanes),
+        standstill=machine.stalled,
         thawing=progress.held.files,
     )
 

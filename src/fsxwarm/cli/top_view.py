@@ -14,7 +14,7 @@ from rich.text import Text
 from fsxwarm.cli.output import safe
 from fsxwarm.cli.tables import bar, draws_blocks, percent
 from fsxwarm.client import wire
-from fsxwarm.client.glance import coverage, missed, misses, points, rate, settled, share, user, what
+from fsxwarm.client.glance import coverage, hindrance, missed, misses, points, rate, settled, share, user, what
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
 _STEPS: Final = "▁▂▃▄▅▆▇█"
@@ -69,12 +69,18 @@ def _head(overview: wire.Overview, width: int, note: str, *, keys: bool) -> Iter
     if health["stalled"] and "problems" not in health:
         yield _line("files are in flight and none becomes resident", "bold red")
     files, size = rate(overview)
-    window, in_flight = (sum(lane[name] for lane in health["lanes"]) for name in ("window", "in_flight"))
-    watched = sum(lane["watched"] for lane in health["lanes"])
-    limit = "" if overview["limit"] == "unknown" or not in_flight else f"; the limit is {overview['limit']}"
+    window, in_flight, stalled, watched = (
+        sum(lane[name] for lane in health["lanes"]) for name in ("window", "in_flight", "stalled", "watched")
+    )
+    matter = hindrance(in_flight, stalled)
+    known = in_flight and files and overview["limit"] != "unknown"
+    limit = f"; the limit is {overview['limit']}" if known else ""
+    yield _line(
+        f"rate    {matter or f'{files:,.0f} files/s, {format_rate(size)}{limit}'}", "bold red" if matter else ""
+    )
+    stuck = f", {stalled:,} of them stalled" if stalled else ""
     others = f", {watched:,} more by others" if watched else ""
-    yield _line(f"rate    {files:,.0f} files/s, {format_rate(size)}{limit}")
-    yield _line(f"window  {in_flight:,} in flight, up to {window:,}{others}")
+    yield _line(f"window  {in_flight:,} in flight{stuck}, up to {window:,}{others}")
     past = [point.bytes for point in points(overview["past"])]
     if any(past):
         drawn = _sparkline(past, min(width - 24, 60))

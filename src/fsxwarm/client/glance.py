@@ -81,6 +81,11 @@ def rate(overview: wire.Overview) -> tuple[float, float]:
     return max(0.0, files / span), max(0.0, size / span)
 
 
+def hindrance(in_flight: int, stalled: int) -> str:
+    """What is the matter where nothing moves, in place of a rate of 0 and what binds; "" while something may."""
+    return "nothing moves: all that is in flight has stalled" if in_flight and stalled >= in_flight else ""
+
+
 def points(past: Sequence[wire.Sample]) -> list[Point]:
     """The last hour, stretch by stretch."""
     found = []

@@ -233,12 +233,16 @@ class Counted(Found):
 
 
 class Lane(TypedDict):
-    """A file system's metadata target: files in flight of all jobs together, and how many may be."""
+    """A file system's metadata target: files in flight of all jobs together, and how many may be.
+
+    `stalled` are those in flight whose restores do not move.
+    """
 
     dev: int
     mdt: int
     window: int
     in_flight: int
+    stalled: int
     watched: int
     waiting: int
 

@@ -58,12 +58,16 @@ class ServicePlan:
 
 @dataclass(frozen=True, slots=True)
 class LaneHealth:
-    """A file system's (st_dev) metadata target: files in flight of all jobs together, and how many may be."""
+    """A file system's (st_dev) metadata target: files in flight of all jobs together, and how many may be.
+
+    `stalled` are those in flight whose restores do not move.
+    """
 
     dev: int
     mdt: int
     window: int
     in_flight: int
+    stalled: int
     watched: int
     waiting: int
 

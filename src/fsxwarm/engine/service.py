@@ -225,6 +225,7 @@ class Service:
                 lane_id.mdt,
                 lane.window.size,
                 lane.at_fsx,
+                lane.window.stuck,
                 lane.counts[FilePhase.WATCHED],
                 lane.waiting,
             )

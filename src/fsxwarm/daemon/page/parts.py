@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes
 
 from fsxwarm.client import naming, wire
-from fsxwarm.client.glance import Miss, coverage, missed, misses, points, rate, settled, share, user, what
+from fsxwarm.client.glance import Miss, coverage, hindrance, missed, misses, points, rate, settled, share, user, what
 from fsxwarm.daemon.page.charts import bar, curve
 from fsxwarm.daemon.page.markup import Markup, join, tag
 from fsxwarm.daemon.page.tables import cell, row, simple_row, table
@@ -40,12 +40,16 @@ def now(overview: wire.Overview) -> Markup:
     """Rate, window and space right now, and the last hour of them."""
     health = overview["health"]
     files, size = rate(overview)
-    window, in_flight = (sum(lane[name] for lane in health["lanes"]) for name in ("window", "in_flight"))
-    binds = overview["limit"] if in_flight and overview["limit"] != "unknown" else "nothing known"
+    window, in_flight, stalled = (
+        sum(lane[name] for lane in health["lanes"]) for name in ("window", "in_flight", "stalled")
+    )
+    known = in_flight and files and overview["limit"] != "unknown"
+    binds = hindrance(in_flight, stalled) or (overview["limit"] if known else "nothing known")
+    stuck = f"; {stalled:,} stalled" if stalled else ""
     jobs = ", ".join(f"{count:,} {phase}" for phase, count in sorted(health["jobs"].items()) if count) or "none"
     facts = [
         ("restoring", f"{format_rate(size)}, {files:,.0f} files/s"),
-        ("in flight", f"{in_flight:,} of a window of {window:,}"),
+        ("in flight", f"{in_flight:,} of a window of {window:,}{stuck}"),
         ("what binds", binds),
         ("jobs", jobs),
     ]
