@@ -43,7 +43,7 @@ class Settings:
     """Seconds that one call to the file system may take before it is abandoned."""
 
     helpers: int = 2
-    """Processes that walk and stat."""
+    """Processes that walk and stat, at most: little work has one."""
 
     window_start: int = 64
     """Files in flight at the beginning of a preload."""

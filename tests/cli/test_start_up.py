@@ -1,4 +1,4 @@
-"""What a command loads before it works: nothing that it does not need. No clock is asked, only what is in memory."""
+"""What a command loads and starts before it works: nothing that it does not need. No clock is asked."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from fsxwarm.cli.commands import COMMANDS, load
 
 WATCHED = """
 import sys
+children = []
+sys.addaudithook(lambda event, of: children.append(of[1]) if event == "subprocess.Popen" else None)
 from fsxwarm.cli.main import run
 status = run(sys.argv[1:])
 print("LOADED", *sorted(sys.modules), file=sys.stderr)
+for child in children:
+    print("STARTED", *child, file=sys.stderr)
 sys.exit(status)
 """
 NEVER = {"aiohttp", "boto3", "botocore", "urllib3", "structlog", "fsxwarm.daemon", "fsxwarm.sim"}
@@ -24,11 +28,23 @@ RARELY = NEVER | {"prometheus_client", "sqlite3", "fsxwarm.metrics.exposition", 
 AT_WORK = RARELY | {"asyncio", "aiofiles", "pydantic", "fsxwarm.app", "fsxwarm.engine", "fsxwarm.lustre"}
 
 
-def loaded(*arguments: str | Path, environ: dict[str, str] | None = None) -> tuple[int, set[str]]:
+def watched(*arguments: str | Path, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", WATCHED, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environ)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environ)
+
+
+def loaded(*arguments: str | Path, environ: dict[str, str] | None = None) -> tuple[int, set[str]]:
+    done = watched(*arguments, environ=environ)
     said = [line for line in done.stderr.splitlines() if line.startswith("LOADED ")]
     return done.returncode, set(said[-1].split()[1:])
+
+
+def started(*arguments: str | Path, environ: dict[str, str]) -> tuple[int, list[str]]:
+    """Exit status, and the programs that the command started, helpers by their own name."""
+    done = watched(*arguments, environ=environ)
+    said = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("STARTED ")]
+    programs = [next((word for word in line if word.endswith(".py")), line[0]) for line in said]
+    return done.returncode, sorted(Path(program).name for program in programs)
 
 
 def test_help_loads_no_command() -> None:
@@ -45,6 +61,15 @@ def test_a_commands_help_loads_nothing_of_daemon_and_aws(command: str) -> None:
 def test_status_of_a_file_loads_little_else(site: Site) -> None:
     status, modules = loaded("status", site.files[0], environ=site.environ)
     assert (status, modules & RARELY) == (0, set())
+
+
+def test_status_of_a_file_starts_one_helper_that_stats_and_one_that_asks_lustre(site: Site) -> None:
+    assert started("status", site.files[0], environ=site.environ) == (0, ["helper.py", "native_helper.py"])
+
+
+def test_status_of_a_resident_file_starts_one_helper(site: Site) -> None:
+    site.restore(site.files[0])
+    assert started("status", site.files[0], environ=site.environ) == (0, ["helper.py"])
 
 
 def test_preload_loads_no_aws_where_there_is_none(site: Site) -> None:

@@ -28,6 +28,9 @@ _BEATS: Final = 4
 _GRACE: Final = 2.0
 """Seconds that a helper gets to die."""
 
+_START: Final = 0.02
+"""Seconds for which work goes on before one helper more is started for it: about what a start takes."""
+
 
 class Rights(NamedTuple):
     """Whose rights apply."""
@@ -44,7 +47,8 @@ class Rights(NamedTuple):
 
 
 class Pool:
-    """Gives jobs to `helpers` processes, with so many `lookups` at a time in each.
+    """Gives jobs to processes, with so many `lookups` at a time in each: to one first, and to more of them, up to
+    `helpers`, as long as there is more work than helpers.
 
     A job that does not move for `deadline` seconds costs its helper: it is killed, and abandoned where it does not die
     at once, and replaced; its other jobs are done again, the culprit ends with ETIMEDOUT. With
@@ -79,6 +83,8 @@ class Pool:
         self._starting = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
+        self._size = 1
+        self._growing: asyncio.TimerHandle | None = None
         self._closed = False
 
     @property
@@ -94,7 +100,7 @@ class Pool:
     async def ready(self) -> None:
         """Start the helpers that are missing. FsxwarmError HUNG if too many hang, UNFORESEEN if none can be started."""
         self._check()
-        if len(self._workers) < self.helpers:
+        if len(self._workers) < self._size:
             await asyncio.shield(self._begin(self._fill()))
             self._check()
 
@@ -127,6 +133,8 @@ class Pool:
     async def close(self) -> None:
         """End all helpers; what hangs in the kernel is left to it."""
         self._closed = True
+        if self._growing is not None:
+            self._growing.cancel()
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.wait([self._watch])
@@ -162,7 +170,7 @@ class Pool:
 
     async def _fill(self) -> None:
         async with self._starting:
-            while len(self._workers) < self.helpers and not self._closed:
+            while len(self._workers) < self._size and not self._closed:
                 self._workers.append(await self._start())
             if self._watch is None and not self._closed:
                 self._watch = asyncio.get_running_loop().create_task(self._watch_deadlines())
@@ -194,6 +202,21 @@ class Pool:
             if worker.lookups >= self._most_lookups:
                 break
             worker.ask(self._lookups.popleft())
+        if self._growing is None and self._has_more_work():
+            self._growing = asyncio.get_running_loop().call_later(_START, self._grow)
+
+    def _has_more_work(self) -> bool:
+        """Whether one helper more would have something to do."""
+        if self._size == self.helpers or self._closed:
+            return False
+        waiting = len(self._readings) + len(self._lookups)
+        return waiting + sum(job.waited_for for worker in self._workers for job in worker.jobs.values()) > self._size
+
+    def _grow(self) -> None:
+        self._growing = None
+        if self._has_more_work():
+            self._size += 1
+            self._begin(self._refill())
 
     # ---- losses ------------------------------------------------------------------------------------------------
 
@@ -234,6 +257,9 @@ class Pool:
         if self.abandoned >= self._max_abandoned:
             self._fail_all(self._too_many())
             return
+        await self._refill()
+
+    async def _refill(self) -> None:
         try:
             await self._fill()
         except FsxwarmError as error:
