@@ -9,7 +9,8 @@ from typing import Any, Final
 from fsxwarm.cli.output import console, safe
 from fsxwarm.cli.tables import percent, plain_table
 from fsxwarm.client import wire
-from fsxwarm.client.glance import SETTLED, meaning, settled, user, what
+from fsxwarm.client.glance import SETTLED, settled, user, what
+from fsxwarm.client.missing import meaning
 from fsxwarm.errors import Exit
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 

@@ -14,7 +14,8 @@ from rich.text import Text
 from fsxwarm.cli.output import safe
 from fsxwarm.cli.tables import bar, draws_blocks, percent
 from fsxwarm.client import wire
-from fsxwarm.client.glance import coverage, hindrance, missed, misses, points, rate, settled, share, user, what
+from fsxwarm.client.glance import coverage, flight, hindrance, points, rate, settled, share, user, what
+from fsxwarm.client.missing import misses, shortfall
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
 _STEPS: Final = "▁▂▃▄▅▆▇█"
@@ -69,9 +70,7 @@ def _head(overview: wire.Overview, width: int, note: str, *, keys: bool) -> Iter
     if health["stalled"] and "problems" not in health:
         yield _line("files are in flight and none becomes resident", "bold red")
     files, size = rate(overview)
-    window, in_flight, stalled, watched = (
-        sum(lane[name] for lane in health["lanes"]) for name in ("window", "in_flight", "stalled", "watched")
-    )
+    window, in_flight, stalled, watched = flight(health)
     matter = hindrance(in_flight, stalled)
     known = in_flight and files and overview["limit"] != "unknown"
     limit = f"; the limit is {overview['limit']}" if known else ""
@@ -159,7 +158,7 @@ def _nothing() -> Table:
 def _row(job: wire.Job, *, wide: bool) -> list[str | Text]:
     done, found, part = settled(job), job["counters"]["found"], share(job)
     more = "" if job["counters"]["scanned"] or job["final"] else "+"
-    bad = missed(job)
+    bad = shortfall(job)
     style = "red" if bad or job["exit"] or job["phase"] == "failed" else "green" if job["final"] else "blue"
     return [
         job["id"],
@@ -170,7 +169,7 @@ def _row(job: wire.Job, *, wide: bool) -> list[str | Text]:
         f"{done['files']:,}/{found['files']:,}{more}" if wide else f"{found['files']:,}{more}",
         format_rate(job["bytes_per_second"]) if job["bytes_per_second"] and not job["final"] else "",
         "" if job["eta"] is None or job["final"] else format_duration(job["eta"]),
-        safe(what(job)) + (f" ({bad:,} failed)" if bad else ""),
+        safe(what(job)) + (f" ({bad})" if bad else ""),
     ]
 
 

@@ -1,16 +1,14 @@
-"""What jobs and overviews say to people, in commands and on the page: rates, shares, why files are not resident."""
+"""What jobs and overviews say to people, in commands and on the page: rates, shares, what they are about."""
 
 from __future__ import annotations
 
 import itertools
 import pwd
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fsxwarm.client import wire
-from fsxwarm.model.outcome import MEANINGS, Reason
 from fsxwarm.model.units import format_count
 
 _OVER: Final = 30.0
@@ -31,25 +29,10 @@ class Point(NamedTuple):
     window: int
 
 
-class Miss(NamedTuple):
-    """Why so many files are not resident, and what to do about it."""
-
-    reason: str
-    files: int
-    what: str
-    todo: str
-
-
 def settled(job: wire.Job) -> wire.Count:
     """Files and bytes of a job that will not change any more, without those that it let go of before they were done."""
     counts: list[wire.Count] = [job["counters"][name] for name in SETTLED if name != "cancelled"]
     return {"files": sum(one["files"] for one in counts), "bytes": sum(one["bytes"] for one in counts)}
-
-
-def missed(job: wire.Job) -> int:
-    """How many files and folders of a job could not be made resident."""
-    counters = job["counters"]
-    return counters["failed"]["files"] + counters["blocked"]["files"] + counters["unreadable"]
 
 
 def share(job: wire.Job) -> float | None:
@@ -81,6 +64,26 @@ def rate(overview: wire.Overview) -> tuple[float, float]:
     return max(0.0, files / span), max(0.0, size / span)
 
 
+class Flight(NamedTuple):
+    """Files of all jobs: how many may be in flight, are, and do not move; and how many others have in flight."""
+
+    window: int
+    in_flight: int
+    stalled: int
+    watched: int
+
+
+def flight(health: wire.Health) -> Flight:
+    """What is on its way, over all metadata targets."""
+    lanes = health["lanes"]
+    return Flight(
+        sum(lane["window"] for lane in lanes),
+        sum(lane["in_flight"] for lane in lanes),
+        sum(lane.get("stalled", 0) for lane in lanes),  # a daemon that was not restarted yet does not tell
+        sum(lane["watched"] for lane in lanes),
+    )
+
+
 def hindrance(in_flight: int, stalled: int) -> str:
     """What is the matter where nothing moves, in place of a rate of 0 and what binds; "" while something may."""
     return "nothing moves: all that is in flight has stalled" if in_flight and stalled >= in_flight else ""
@@ -96,20 +99,6 @@ def points(past: Sequence[wire.Sample]) -> list[Point]:
             size = max(0, after["restored_bytes"] - before["restored_bytes"]) / span
             found.append(Point(after["at"], files, size, after["in_flight"], after["window"]))
     return found
-
-
-def misses(jobs: Iterable[wire.Job]) -> list[Miss]:
-    """Why files of these jobs are not resident, the commonest reason first."""
-    counts: Counter[str] = Counter()
-    for job in jobs:
-        counts.update(job["counters"]["reasons"])
-    return [Miss(reason, files, *meaning(reason)) for reason, files in counts.most_common()]
-
-
-def meaning(reason: str) -> tuple[str, str]:
-    """A reason in words, and what to do about it."""
-    known = MEANINGS[Reason(reason)] if reason in set(Reason) else None
-    return (known.what, known.todo) if known else (reason.replace("_", " "), "")
 
 
 def what(job: wire.Job) -> str:

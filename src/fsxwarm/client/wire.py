@@ -96,7 +96,10 @@ class Counters(TypedDict):
 
 
 class Job(TypedDict):
-    """A job at one moment. `owner` is a uid, `exit` the status that a command for it ends with, once it has ended."""
+    """A job at one moment. `owner` is a uid, `exit` the status that a command for it ends with, once it has ended.
+
+    `listed` files are those of its list, `digest` tells equal lists; empty where there is none.
+    """
 
     id: str
     kind: Literal["preload", "release", "keep_warm"]
@@ -105,6 +108,7 @@ class Job(TypedDict):
     owner: int
     paths: list[Name]
     listed: int
+    digest: str
     include: list[str]
     exclude: list[str]
     options: Options

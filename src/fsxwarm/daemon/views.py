@@ -34,6 +34,7 @@ def job(view: JobView) -> wire.Job:
         "owner": it.owner,
         "paths": [naming.name(path) for path in request.paths],
         "listed": it.listed,
+        "digest": it.digest,
         "include": list(request.include),
         "exclude": list(request.exclude),
         "options": cast("wire.Options", asdict(request.options)),

@@ -7,7 +7,8 @@ from typing import Final
 from urllib.parse import quote_from_bytes
 
 from fsxwarm.client import naming, wire
-from fsxwarm.client.glance import Miss, coverage, hindrance, missed, misses, points, rate, settled, share, user, what
+from fsxwarm.client.glance import coverage, flight, hindrance, points, rate, settled, share, user, what
+from fsxwarm.client.missing import Miss, misses, shortfall
 from fsxwarm.daemon.page.charts import bar, curve
 from fsxwarm.daemon.page.markup import Markup, join, tag
 from fsxwarm.daemon.page.tables import cell, row, simple_row, table
@@ -40,9 +41,7 @@ def now(overview: wire.Overview) -> Markup:
     """Rate, window and space right now, and the last hour of them."""
     health = overview["health"]
     files, size = rate(overview)
-    window, in_flight, stalled = (
-        sum(lane[name] for lane in health["lanes"]) for name in ("window", "in_flight", "stalled")
-    )
+    window, in_flight, stalled, _ = flight(health)
     known = in_flight and files and overview["limit"] != "unknown"
     binds = hindrance(in_flight, stalled) or (overview["limit"] if known else "nothing known")
     stuck = f"; {stalled:,} stalled" if stalled else ""
@@ -152,13 +151,13 @@ def _job(job: wire.Job, limit: str) -> Markup:
     going = job["phase"] == "running"
     speed = f"{format_rate(job['bytes_per_second'])}{binds}" if going and job["bytes_per_second"] else ""
     left = format_duration(job["eta"]) if going and job["eta"] is not None else ""
-    bad = missed(job)
+    bad = shortfall(job)
     about: list[str] = [tag("bdi", what(job)), tag("small", f" {user(job['owner'])}, {job['kind'].replace('_', ' ')}")]
     folders = [_folder(name) for name in job["paths"][:3]] if job["kind"] != "release" else []
     if folders:
         about.append(tag("small", " ", *[join(" ", link) for link in folders]))
     if bad:
-        about.append(tag("strong", f" {format_count(bad, 'file')} failed", class_="bad"))
+        about.append(tag("strong", f" {bad}", class_="bad"))
     if job["error"]:
         about.append(tag("strong", f" {job['error']}", class_="bad"))
     drawn = Markup("") if part is None else bar(part, f"{part:.0%} settled", style="done" if job["final"] else None)
@@ -200,7 +199,7 @@ def _miss(miss: Miss, examples: Sequence[wire.Failure]) -> Markup:
     shown = tag("details", tag("summary", "some of them"), tag("ul", *names), id=f"some-{miss.reason}")
     return tag(
         "article",
-        tag("h3", f"{format_count(miss.files, 'file')}: {miss.what}"),
+        tag("h3", miss.title),
         tag("p", tag("b", "What to do: "), miss.todo) if miss.todo else Markup(""),
         shown if examples else Markup(""),
     )

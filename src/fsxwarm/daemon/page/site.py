@@ -11,12 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Final, cast
 
 from aiohttp import web
 
 from fsxwarm.client import wire
 from fsxwarm.client.glance import user
+from fsxwarm.client.missing import filed_under, latest
 from fsxwarm.daemon.access import NOBODY, Caller, Circle
 from fsxwarm.daemon.api import Api, Call
 from fsxwarm.daemon.logs import log
@@ -178,9 +180,10 @@ class Site:
     async def _examples(self, jobs: Sequence[wire.Job]) -> dict[str, list[wire.Failure]]:
         """Some files for each reason, of the newest jobs that have any."""
         found: dict[str, list[wire.Failure]] = {}
-        for job in [job for job in jobs if job["counters"]["reasons"]][:_JOBS_EXPLAINED]:
+        missing = (job for job in latest(jobs) if job["counters"]["reasons"] or job["counters"]["unreadable"])
+        for job in islice(missing, _JOBS_EXPLAINED):
             for failure in await self._api.some_failures(job["id"], _FAILURES_OF_A_JOB):
-                some = found.setdefault(failure["reason"], [])
+                some = found.setdefault(filed_under(failure), [])
                 if len(some) < _EXAMPLES:
                     some.append(failure)
         return found
