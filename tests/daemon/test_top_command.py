@@ -254,8 +254,8 @@ def overview(jobs: int, slow: int) -> wire.Overview:
     job: wire.Job = {
         "id": "1", "kind": "preload", "phase": "running", "final": False, "owner": 0, "priority": 50, "label": "",
         "paths": [{"path": "/fsx/" + "long" * 40}], "listed": 0, "digest": "", "include": [], "exclude": [],
-        "options": {}, "slurm_job_id": "", "created": 0.0, "started": 1.0, "ended": None, "ready": False, "exit": None, "error": "",
-        "rounds": 0, "resumed": 0, "next_round": None, "counters": counters, "coverage": 0.1,
+        "options": {}, "slurm_job_id": "", "created": 0.0, "started": 1.0, "ended": None, "ready": False, "exit": None,
+        "error": "", "rounds": 0, "resumed": 0, "next_round": None, "counters": counters, "coverage": 0.1,
         "files_per_second": 12.0, "bytes_per_second": 1e9, "eta": 5000.0,
     }  # fmt: skip
     one: wire.Slow = {"path": "/fsx/" + "deep/" * 60, "size": 10**9, "jobs": ["1"], "phase": "in_flight",
