@@ -217,6 +217,27 @@ def test_release_goes_through_it_too(live: Live) -> None:
     assert live.released(path)
 
 
+def test_what_it_could_not_look_at_or_left_alone_is_named(live: Live) -> None:
+    path, link = cold(live, "named/file"), live.mount / "named" / "link"
+    link.symlink_to(path)
+    listed = b"named/link\nnamed/missing\nnamed/file\n"
+    for command in (["preload"], ["release", "--yes"]):
+        done = fsxwarm(live, *command, "--files-from", "-", stdin=listed)
+        assert done.status == 3
+        assert "2 paths could not be looked at:" in done.out
+        assert f"{link}: a symlink, which is not followed" in done.out
+        assert f"{link.parent / 'missing'}: No such file or directory" in done.out
+        number = done.err.split("as job ")[1].split()[0]
+        assert f"{link}: could not be looked at: a symlink" in fsxwarm(live, "jobs", "show", number).out
+        assert f"{link}: a symlink" in fsxwarm(live, "jobs", "wait", number).out
+    assert fsxwarm(live, "preload", path).status == 0
+    assert fsxwarm(live, "pin", path).status == 0
+    done = fsxwarm(live, "release", "--yes", path)
+    assert f"1 file: pinned\n  {path}\n" in done.out
+    number = done.err.split("as job ")[1].split()[0]
+    assert f"{path}: left alone, pinned" in fsxwarm(live, "jobs", "show", number).out
+
+
 def test_status_goes_through_it_too(live: Live) -> None:
     path = cold(live, "eight/file")
     done = fsxwarm(live, "status", path.parent)

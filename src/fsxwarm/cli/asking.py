@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_report import check_writable, write_empty_report, write_report
-from fsxwarm.cli.job_view import job_document, show_job
+from fsxwarm.cli.job_view import first_failures, job_document, show_job
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.preload_run import Command
 from fsxwarm.cli.progress import Mode
@@ -83,6 +83,7 @@ def have_done(
             else:
                 code = Exit.DONE
                 complain(told or f"job {job['id']}")
+            failures = [] if json else first_failures(client, job)
             if report is not None:
                 code = write_report(client, job, code, report, arguments)
     except FsxwarmError as error:
@@ -92,5 +93,5 @@ def have_done(
     if json:
         emit_json(job_document(job, code))
     elif job["final"] or until_ready:
-        show_job(job)
+        show_job(job, failures)
     return code

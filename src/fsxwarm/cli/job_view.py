@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
-from fsxwarm.cli.output import console, safe
+from fsxwarm.cli.output import complain, console, name_some, safe
 from fsxwarm.cli.tables import percent, plain_table
-from fsxwarm.client import wire
+from fsxwarm.client import naming, wire
+from fsxwarm.client.client import Client
 from fsxwarm.client.glance import SETTLED, settled, user, what
-from fsxwarm.client.missing import meaning
-from fsxwarm.errors import Exit
+from fsxwarm.client.missing import left_alone, meaning
+from fsxwarm.errors import Exit, FsxwarmError
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
 _NAMED: Final = 10
 """Paths of a job that is shown by itself."""
+_LOOKED_THROUGH: Final = 1000
+"""Failures among which some are looked for to be named: one answer of the daemon."""
+_UNREAD: Final = 5
+"""Paths that could not be looked at and are named."""
+_UNREADABLE: Final = "unreadable"
 _NAMES: Final = {"already": "released already", "left": "left alone", "resident": "resident already"}
 
 
@@ -81,8 +88,20 @@ def _ago(now: float, then: float) -> str:
     return f"{format_duration(max(0.0, now - then))} ago"
 
 
-def show_job(job: wire.Job) -> None:
-    """Print all of a job."""
+def first_failures(client: Client, job: wire.Job) -> list[wire.Failure]:
+    """The first files of a job that has ended to be named beside its counts, if there are any."""
+    counters = job["counters"]
+    if not (job["final"] and (counters["reasons"] or counters["unreadable"])):
+        return []
+    try:
+        return list(islice(client.failures(job["id"]), _LOOKED_THROUGH))
+    except FsxwarmError as error:
+        complain(f"which files cannot be told: {error.message}")
+        return []
+
+
+def show_job(job: wire.Job, failures: Sequence[wire.Failure] = ()) -> None:
+    """Print all of a job, with the names of some files that did not become resident, or were left alone."""
     out = console()
     out.print(line(job))
     table = plain_table("", ["files", "size"])
@@ -93,23 +112,41 @@ def show_job(job: wire.Job) -> None:
             table.add_row(_NAMES.get(name, name), f"{count['files']:,}", format_size(count["bytes"]))
     if table.row_count:
         out.print(table)
+    unreadable = [one for one in failures if one["outcome"] == _UNREADABLE]
     for word, files in sorted(counters["reasons"].items()):
-        why, todo = meaning(word)
-        if todo not in {"", "nothing"}:
-            why += f"; {todo}"
-        out.print(f"{format_count(files, 'file')}: {why}")
-    if counters["unreadable"]:
-        out.print(f"{format_count(counters['unreadable'], 'path')} could not be looked at")
+        out.print(f"{format_count(files, 'file')}: {_why(job, word)}")
+        if names := [naming.exact(one) for one in failures if one["reason"] == word and one not in unreadable]:
+            out.print(f"  {name_some(names, files)}")
+    if blind := counters["unreadable"]:
+        out.print(f"{format_count(blind, 'path')} could not be looked at{':' if unreadable else ''}")
+        for one in unreadable[:_UNREAD]:
+            out.print(f"  {safe(one['path'])}: {safe(one['detail'])}")
+        if unreadable and blind > _UNREAD:
+            out.print(f"  and {blind - _UNREAD:,} more")
     if job["error"]:
         out.print(safe(job["error"]))
 
 
+def _why(job: wire.Job, reason: str) -> str:
+    """Why files are not resident and what to do, or why a release left them alone."""
+    if job["kind"] == "release":
+        return left_alone(reason)
+    why, todo = meaning(reason)
+    return f"{why}; {todo}" if todo not in {"", "nothing"} else why
+
+
 def show_failures(failures: Sequence[wire.Failure]) -> None:
-    """Name files that did not become resident."""
+    """Name files that did not become resident, or were left alone, a line each."""
     out = console()
     for failure in failures:
-        detail = f": {safe(failure['detail'])}" if failure["detail"] else ""
-        out.print(f"{safe(failure['path'])}: {failure['outcome']}, {failure['reason']}{detail}")
+        outcome, detail = failure["outcome"], safe(failure["detail"])
+        if outcome == _UNREADABLE:
+            said = f"could not be looked at: {detail}"
+        elif outcome == "left":
+            said = f"left alone, {left_alone(failure['reason'])}"
+        else:
+            said = f"{outcome}, {failure['reason'].replace('_', ' ')}" + (f": {detail}" if detail else "")
+        out.print(f"{safe(failure['path'])}: {said}")
 
 
 def job_document(job: wire.Job, code: Exit) -> dict[str, Any]:

@@ -16,7 +16,16 @@ import typer
 from fsxwarm.cli.choose import client_of
 from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_report import check_writable, write_report
-from fsxwarm.cli.job_view import exit_of, job_document, line, show_failures, show_job, show_jobs, show_origin
+from fsxwarm.cli.job_view import (
+    exit_of,
+    first_failures,
+    job_document,
+    line,
+    show_failures,
+    show_job,
+    show_jobs,
+    show_origin,
+)
 from fsxwarm.cli.options import Json, ReportOption
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.progress import Mode, choose
@@ -96,12 +105,13 @@ def wait(
         if report is not None:
             _check_report(wanted, report, until_ready=ready)
         ended, code = follow(client, wanted, choose(Mode.AUTO, json=json), until_ready=ready)
+        failures = [] if json else first_failures(client, ended)
         if report is not None:
             code = write_report(client, ended, code, report, sys.argv[1:])
     if json:
         emit_json(job_document(ended, code))
     else:
-        show_job(ended)
+        show_job(ended, failures)
     return code
 
 

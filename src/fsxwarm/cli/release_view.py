@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from rich.console import Console
 
 from fsxwarm.cli.output import console, name_some
 from fsxwarm.cli.schema import ReleaseDocument, issues, json_path, tally, unusable
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
+from fsxwarm.client.missing import LEFT_ALONE
 from fsxwarm.engine.make_room import Room
 from fsxwarm.engine.release import Released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import Exit
 from fsxwarm.model.release import Reason
 from fsxwarm.model.units import format_count, format_size
-
-_WORDS: Final = {
-    Reason.DIRTY: "dirty: changed since the copy in S3 was made",
-    Reason.NEVER_ARCHIVED: "never archived: not in S3",
-    Reason.PINNED: "pinned",
-    Reason.LEASED: "leased: promised not to be released for now",
-    Reason.WANTED: "wanted by a job that has not ended",
-    Reason.LOST: "lost: the copy in S3 is gone",
-    Reason.RESTORING: "being restored",
-    Reason.BUSY: "busy: being archived, or written a moment ago",
-    Reason.CHANGED: "changed while fsxwarm was looking",
-    Reason.NOT_YOURS: "not yours to write",
-    Reason.UNREADABLE: "flags not readable",
-    Reason.REFUSED: "refused by Lustre",
-    Reason.NO_OBJECT: "not in S3: releasing it would lose its data",
-    Reason.OTHER_SIZE: "of another size in S3",
-    Reason.UNCHECKED: "not known to be in S3",
-    Reason.HUNG: "no answer from the file system",
-}
 
 
 def show(released: Released, selection: Selection, room: Room | None) -> None:
@@ -52,7 +32,7 @@ def show(released: Released, selection: Selection, room: Room | None) -> None:
         out.print()
         left = plain_table("left alone", ["files", "size"])
         add_tallies(
-            left, [(_WORDS[reason], released.left[reason].tally) for reason in Reason if reason in released.left]
+            left, [(LEFT_ALONE[reason], released.left[reason].tally) for reason in Reason if reason in released.left]
         )
         out.print(left)
         out.print()

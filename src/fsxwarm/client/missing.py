@@ -8,7 +8,28 @@ from typing import Final, NamedTuple
 
 from fsxwarm.client import naming, wire
 from fsxwarm.model.outcome import MEANINGS, Reason
+from fsxwarm.model.release import Reason as Kept
 from fsxwarm.model.units import format_count
+
+LEFT_ALONE: Final = {
+    Kept.DIRTY: "dirty: changed since the copy in S3 was made",
+    Kept.NEVER_ARCHIVED: "never archived: not in S3",
+    Kept.PINNED: "pinned",
+    Kept.LEASED: "leased: promised not to be released for now",
+    Kept.WANTED: "wanted by a job that has not ended",
+    Kept.LOST: "lost: the copy in S3 is gone",
+    Kept.RESTORING: "being restored",
+    Kept.BUSY: "busy: being archived, or written a moment ago",
+    Kept.CHANGED: "changed while fsxwarm was looking",
+    Kept.NOT_YOURS: "not yours to write",
+    Kept.UNREADABLE: "flags not readable",
+    Kept.REFUSED: "refused by Lustre",
+    Kept.NO_OBJECT: "not in S3: releasing it would lose its data",
+    Kept.OTHER_SIZE: "of another size in S3",
+    Kept.UNCHECKED: "not known to be in S3",
+    Kept.HUNG: "no answer from the file system",
+}
+"""Why a release leaves a file alone, in words."""
 
 _ROOT: Final = 0
 _UNREADABLE: Final = "unreadable_path"
@@ -60,6 +81,13 @@ def meaning(reason: str) -> tuple[str, str]:
     """A reason in words, and what to do about it."""
     known = MEANINGS[Reason(reason)] if reason in set(Reason) else None
     return (known.what, known.todo) if known else (reason.replace("_", " "), "")
+
+
+def left_alone(reason: str) -> str:
+    """Why a release job left a file alone, in words."""
+    if reason == "recent":
+        return "used too recently"
+    return LEFT_ALONE[Kept(reason)] if reason in set(Kept) else reason.replace("_", " ")
 
 
 def shortfall(job: wire.Job) -> str:

@@ -271,7 +271,8 @@ class Jobs:
         if tracked is None or tracked.job.phase.final:
             return
         job = tracked.job
-        self._change(tracked, phase=Phase.RUNNING, started=self._wall())
+        walk = f"{job.id}-{job.resumed}-released"
+        self._change(tracked, phase=Phase.RUNNING, started=self._wall(), walk=walk)
         self._tell("job_running", job.id)
         try:
             files = await self._store.files(job.id) if job.listed else ()
@@ -279,6 +280,8 @@ class Jobs:
                 job, self._means.access, self._protection, self._means.archive, files
             )
             await releasing.run()
+            for failure in releasing.failures(self._wall()):
+                self._journal.failure(walk, failure)
         except FsxwarmError as error:
             self._end(tracked, tracked.counters(), Phase.FAILED, error.exit, error.message)
             return

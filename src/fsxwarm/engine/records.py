@@ -70,11 +70,11 @@ class Records:
 
     def unreadable(self, walk: Walk, trouble: Trouble) -> None:
         """A folder or list entry could not be looked at."""
-        code = trouble.errno
-        reason = _REASONS.get(code, Reason.IO_ERROR)
-        detail = trouble.text or os.strerror(code)
-        self._keep(walk, Failure(0, self._wall(), trouble.path, "unreadable", reason.value, code, detail=detail))
-        data: dict[str, object] = {"path": trouble.path, "reason": reason.value, "errno": code, "detail": detail}
+        failure = unreadable(trouble, self._wall())
+        self._keep(walk, failure)
+        data: dict[str, object] = {
+            "path": failure.path, "reason": failure.reason, "errno": failure.errno, "detail": failure.detail
+        }  # fmt: skip
         for job_id in _first(walk):
             self._tell("file_unreadable", job_id, data, quietly=True)
 
@@ -107,6 +107,13 @@ class Records:
         walk.failures += 1
         if walk.failures <= self._most_failures:
             self._journal.failure(walk.id, failure)
+
+
+def unreadable(trouble: Trouble, at: float) -> Failure:
+    """A folder or list entry that could not be looked at, as a job's record has it."""
+    reason = _REASONS.get(trouble.errno, Reason.IO_ERROR)
+    detail = trouble.text or os.strerror(trouble.errno)
+    return Failure(0, at, trouble.path, "unreadable", reason.value, trouble.errno, detail=detail)
 
 
 def _first(walk: Walk) -> list[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import errno
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Final
 
 from fsxwarm.engine.archive import Archive
 from fsxwarm.engine.protection import Protection
+from fsxwarm.engine.records import unreadable
 from fsxwarm.engine.release import Releaser, release_all
+from fsxwarm.engine.selection import NOT_ON_LUSTRE
 from fsxwarm.engine.walks import select
-from fsxwarm.model.entry import Entry
-from fsxwarm.model.job import ROOT, Count, Counters, Job
+from fsxwarm.model.entry import Entry, Trouble
+from fsxwarm.model.job import ROOT, Count, Counters, Failure, Job
 from fsxwarm.model.release import Reason
 from fsxwarm.model.tally import Tally
 from fsxwarm.ports.access import Access
@@ -77,6 +80,22 @@ class Releasing:
             scanned=self._ended,
             reasons=reasons,
         )
+
+    def failures(self, at: float) -> Iterator[Failure]:
+        """The first files left alone for each reason, and the first paths that could not be looked at.
+
+        `at` is the time to file them under, in seconds since the epoch.
+        """
+        result, selection = self._releaser.result, self._selection
+        for path in selection.missing.first:
+            yield unreadable(Trouble(path, errno.ENOENT), at)
+        for path in selection.outside.first:
+            yield unreadable(Trouble(path, NOT_ON_LUSTRE, "not on FSx for Lustre"), at)
+        for trouble in result.troubles.first:
+            yield unreadable(trouble, at)
+        for reason, some in result.left.items():
+            for path in some.first:
+                yield Failure(0, at, path, "left", reason.value)
 
 
 class Desk:
