@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from cli.machine import Site
 
 
@@ -43,6 +47,29 @@ def test_the_doctor_says_what_to_do_without_lfs(site: Site) -> None:
     assert done.status == 5
     assert "fail" in done.out
     assert "lustre-client" in done.out
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("echo nonsense", "printed nonsense"),
+        ("exit 0", "printed nothing"),
+        ("exit 3", "ended with status 3 and printed nothing"),
+        ("echo no such command >&2; exit 2", "ended with status 2 and printed no such command"),
+        ("head -c 100000 /dev/urandom", "printed "),
+        ("kill -9 $$", "was killed by signal 9 (Killed)"),
+        ("echo git-lfs/3.3.0", "printed git-lfs/3.3.0"),
+    ],
+)
+def test_the_doctor_tells_another_lfs_from_none(site: Site, tmp_path: Path, does: str, says: str) -> None:
+    other = tmp_path / "lfs"
+    other.write_text(f"#!/bin/sh\n{does}\n")
+    other.chmod(0o755)
+    done = site.fsxwarm("doctor", site.data, "--json", FSXWARM_LFS=str(other))
+    finding = done.json["findings"][0]
+    assert (done.status, finding["check"], finding["level"]) == (5, "lfs", "fail")
+    assert f"this is no Lustre client's lfs: `{other} --version` {says}" in finding["text"]
+    assert "install" not in finding["advice"]
 
 
 def test_the_doctor_knows_a_path_that_is_not_lustre(site: Site) -> None:

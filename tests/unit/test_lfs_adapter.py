@@ -298,3 +298,4 @@ async def test_version_and_space(world: World) -> None:
         version = await hsm.version()
         assert isinstance(version, Trouble)
         assert version.errno == errno.EIO
+        assert version.text.endswith("lfs --version` printed hello")

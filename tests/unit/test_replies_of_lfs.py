@@ -287,7 +287,12 @@ def test_space_without_a_summary_is_the_sum() -> None:
         (b"lfs 2.15.8\n", (2, 15, 8)),
         (b"lfs 2.12.8_198_gde6cb2c\n", (2, 12, 8)),
         (b"lfs 2.16.0_RC1\n", (2, 16, 0)),
+        (b"/usr/bin/lfs 2.15.8\n", (2, 15, 8)),
         (b"lfs\n", None),
+        (b"", None),
+        (b"git-lfs/3.3.0 (GitHub; linux amd64; go 1.19.8)\n", None),
+        (b"\x8f\x00 8.4 \n\xff1.2.3", None),
+        (b"lfs 2.15.8\nand more\n", None),
     ],
 )
 def test_version(text: bytes, version: tuple[int, ...] | None) -> None:

@@ -78,6 +78,11 @@ class Children:
         return MappingProxyType(self._started)
 
     @property
+    def program(self) -> str:
+        """The program that is run: its path once it was found."""
+        return self._found or self._program
+
+    @property
     def running(self) -> bool:
         """Whether a child is alive."""
         return bool(self._alive)

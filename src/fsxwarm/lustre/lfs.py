@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,9 @@ MAX_ARGUMENTS: Final = 120 << 10
 _PER_ARGUMENT: Final = 9
 """Bytes that an argument takes beside its own: its NUL and the pointer to it."""
 
+
+_SHOWN: Final = 60
+"""Characters that are shown of what should have been a version."""
 
 _SCREEN_AFTER: Final = 3
 """Bad files at which a look-up stops before all of its files are screened at once: a folder may have been removed."""
@@ -111,10 +115,13 @@ class LfsHsm:
         return space
 
     async def version(self) -> tuple[int, ...] | Trouble:
-        """The client's version, such as (2, 15, 8)."""
+        """The client's version, such as (2, 15, 8); a Trouble for a program that is no Lustre client's lfs."""
         output = await self._run("--version", [])
         version = replies.parse_version(output.stdout) if output.exit == 0 else None
-        return Trouble(b"lfs", _errno(output), output.text) if version is None else version
+        if version is not None:
+            return version
+        program = self._children.program
+        return Trouble(os.fsencode(program), _errno(output), f"`{program} --version` {_no_version(output)}")
 
     async def _look(
         self,
@@ -214,6 +221,18 @@ def _unclear(command: str, output: Output) -> str:
     if output.exit < 0:
         return f"lfs {command} was killed by signal {-output.exit} ({signal.strsignal(-output.exit)})"
     return output.text or f"lfs {command} gave no answer that can be understood"
+
+
+def _no_version(output: Output) -> str:
+    """What was done in place of telling a version."""
+    if output.exit < 0:
+        return f"was killed by signal {-output.exit} ({signal.strsignal(-output.exit)})"
+    ended = f"ended with status {output.exit} and " if output.exit else ""
+    lines = (output.stderr.strip() or output.stdout.strip()).splitlines()
+    if not lines:
+        return f"{ended}printed nothing"
+    line = lines[0].decode("utf-8", "backslashreplace")
+    return f"{ended}printed {line[:_SHOWN]}{'…' if len(line) > _SHOWN or len(lines) > 1 else ''}"
 
 
 def _reply(command: str, output: Output) -> Reply:

@@ -268,7 +268,10 @@ def parse_space(stdout: bytes) -> Space | None:
     return Space(*summary, tuple(osts))
 
 
+_VERSION: Final = re.compile(rb"(?:[^\n]*/)?lfs (\d{1,4}(?:\.\d{1,4})+)(?:[^\d\n][^\n]*)?\n?")
+
+
 def parse_version(stdout: bytes) -> tuple[int, ...] | None:
-    """Read `lfs --version`, such as `lfs 2.15.8` or `lfs 2.12.8_fsx3`; None when there is no version in it."""
-    found = re.search(rb"\b(\d+(?:\.\d+)+)", stdout)
+    """Read `lfs --version`, such as `lfs 2.15.8` or `lfs 2.12.8_fsx3`; None for whatever is not that one line."""
+    found = _VERSION.fullmatch(stdout)
     return tuple(int(part) for part in found[1].split(b".")) if found else None
