@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsxwarm.aws.calls import Calls
 from fsxwarm.aws.cloud import AwsCloud
@@ -25,18 +25,18 @@ from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import Mount, read_mounts
 from fsxwarm.lustre.native import NativeHsm
-from fsxwarm.lustre.servers import server_version
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.association import parse_source
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.filesystems import is_lustre_client
-from fsxwarm.model.measures import CallTally
-from fsxwarm.model.policy import SKIPS_DUPLICATES, Policy
 from fsxwarm.model.shard import WHOLE, Shard
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.ports.cloud import Cloud
 from fsxwarm.ports.restore_log import RestoreLog
 from fsxwarm.ports.tree import Tree
+
+if TYPE_CHECKING:
+    from fsxwarm.model.measures import CallTally
+    from fsxwarm.model.policy import Policy
 
 T = TypeVar("T")
 
@@ -69,6 +69,8 @@ class App:
 
     async def server_version(self, source: str) -> tuple[int, ...] | Trouble:
         """The oldest version among the metadata servers of a mount's source; a Trouble tells why it is unknown."""
+        from fsxwarm.lustre.servers import server_version  # noqa: PLC0415 - only what warms needs it
+
         found = parse_source(source)
         if found is None:
             return Trouble(b"", errno.EINVAL, f"{source} names no file system")
@@ -81,6 +83,9 @@ class App:
 
         A `shard` has its part of all windows: what they may be is for all shards together.
         """
+        from fsxwarm.model.policy import Policy  # noqa: PLC0415 - only what warms needs it
+        from fsxwarm.model.window import WindowPolicy  # noqa: PLC0415 - the same
+
         settings = self.settings
         part = (shard or WHOLE).part
         version = await self.hsm.version()
@@ -101,6 +106,8 @@ class App:
 
     async def _skip_duplicates(self) -> frozenset[int]:
         """Find the file systems (st_dev) whose servers are known to skip duplicates; none that is mounted later."""
+        from fsxwarm.model.policy import SKIPS_DUPLICATES  # noqa: PLC0415 - only what warms needs it
+
         devs = set()
         for mount in _clients(self.settings):
             version = await self.server_version(mount.source)

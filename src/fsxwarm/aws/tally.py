@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fsxwarm.model.measures import CallTally
+if TYPE_CHECKING:
+    from fsxwarm.model.measures import CallTally
 
 THROTTLED: Final = frozenset({"ThrottlingException", "Throttling", "TooManyRequestsException", "SlowDown"})
 """Error codes that ask for fewer calls."""
@@ -42,5 +43,7 @@ class CallCounter:
 
     def tally(self) -> CallTally:
         """What has been counted."""
+        from fsxwarm.model.measures import CallTally  # noqa: PLC0415 - few commands keep metrics, and all wait for it
+
         with self._lock:
             return CallTally(dict(self._calls), dict(self._throttled))

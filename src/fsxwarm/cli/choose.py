@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from fsxwarm.cli.output import complain
 from fsxwarm.client import wire
-from fsxwarm.client.client import Client
-from fsxwarm.client.remote import RemoteClient
 from fsxwarm.errors import FsxwarmError, Kind
-from fsxwarm.model.address import parse_address
+
+if TYPE_CHECKING:
+    from fsxwarm.client.client import Client
 
 Local = Annotated[bool, typer.Option("--local", help="Work here in this process, even where a daemon answers.")]
 ByDaemon = Annotated[bool, typer.Option("--daemon", help="Ask the daemon, or fail where none answers.")]
@@ -38,9 +37,9 @@ def daemon_or_not(
         raise FsxwarmError(Kind.USAGE, f"{only_here[0]} does not go through the daemon", hint="use --local")
     if local:
         return None
-    client = client_of(os.environ)
-    if not by_daemon and not isinstance(client, RemoteClient) and not Path(client.path).exists():
+    if not by_daemon and not os.environ.get("FSXWARM_DAEMON") and not Path(socket_path(os.environ)).exists():
         return None
+    client = client_of(os.environ)
     if only_here:
         complain(f"working without the daemon, which knows no {only_here[0]}")
         return None
@@ -63,9 +62,14 @@ def daemon_or_not(
 
 def client_of(environ: Mapping[str, str]) -> Client:
     """The daemon that FSXWARM_DAEMON names (`host:port`, over the network), or this machine's. FsxwarmError USAGE."""
+    from fsxwarm.client.client import Client  # noqa: PLC0415 - nobody waits for it where there is no daemon
+
     named = environ.get("FSXWARM_DAEMON")
     if not named:
         return Client(socket_path(environ))
+    from fsxwarm.client.remote import RemoteClient  # noqa: PLC0415 - the same
+    from fsxwarm.model.address import parse_address  # noqa: PLC0415 - the same
+
     try:
         address = parse_address(named)
     except ValueError as error:
@@ -79,12 +83,12 @@ def socket_path(environ: Mapping[str, str]) -> str:
     if named:
         return named
     try:
-        tables = tomllib.loads(Path(environ.get("FSXWARM_CONFIG") or _CONFIG).read_text(encoding="utf-8"))
-        return str(tables["daemon"]["socket"])
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-    ):  # the daemon says what is wrong with it; nothing else is read here
+        text = Path(environ.get("FSXWARM_CONFIG") or _CONFIG).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return wire.SOCKET
+    import tomllib  # noqa: PLC0415 - the same
+
+    try:
+        return str(tomllib.loads(text)["daemon"]["socket"])
+    except (ValueError, KeyError, TypeError):  # the daemon says what is wrong with it; nothing else is read here
         return wire.SOCKET

@@ -28,10 +28,10 @@ from fsxwarm.config import Backend
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimator, Speed, best
 from fsxwarm.engine.explain import Explaining
-from fsxwarm.engine.linked import Roots
 from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.engine.report import Report
+from fsxwarm.engine.roots import Roots
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.thaw import Rehearsal, ThawWish
 from fsxwarm.engine.warm import Warmer, Wish
@@ -120,7 +120,7 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
             again=_again(command),
             shard=command.shard,
         )
-        ended.unlinked = await without_purpose(app, command.check_s3, roots, code, command.shard)
+        ended.unlinked = await without_purpose(app, command.check_s3, roots.resident, code, command.shard)
         if ended.unlinked:
             code = worst(code, Exit.CANNOT)
         return await metrics.end(await _tell(app, command, ended, report, code))

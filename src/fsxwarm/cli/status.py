@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fsxwarm.app import App
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
-from fsxwarm.cli.counting import status_by_daemon
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths
 from fsxwarm.cli.output import emit_json
@@ -17,10 +16,12 @@ from fsxwarm.cli.shards import ShardOption, this_shard
 from fsxwarm.cli.status_view import exit_of, show, status_document
 from fsxwarm.cli.unlinked import LinkCheck
 from fsxwarm.cli.wanted import Wanted
-from fsxwarm.client import wire
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.errors import Exit
 from fsxwarm.model.units import format_count, format_size
+
+if TYPE_CHECKING:
+    from fsxwarm.client import wire
 
 
 def status(  # noqa: PLR0913 - a command's arguments are its options
@@ -86,6 +87,8 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         here={"--shard": part is not None},
     )
     if client is not None:
+        from fsxwarm.cli.counting import status_by_daemon  # noqa: PLC0415 - nobody waits for it where there is no daemon
+
         wish = wanted.wish()
         asked: wire.CountWish = {
             "paths": wish["paths"],

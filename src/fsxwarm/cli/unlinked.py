@@ -10,7 +10,7 @@ from typing import Final, Self
 from fsxwarm.app import App
 from fsxwarm.cli.output import name_some, safe
 from fsxwarm.engine.atlas import Atlas
-from fsxwarm.engine.linked import Roots, unlinked
+from fsxwarm.engine.linked import unlinked
 from fsxwarm.errors import Exit
 from fsxwarm.model.s3 import CheckS3
 from fsxwarm.model.shard import Shard
@@ -30,15 +30,17 @@ def unlinked_line(paths: list[bytes]) -> str:
     )
 
 
-async def without_purpose(app: App, check_s3: CheckS3, roots: Roots, code: Exit, shard: Shard | None) -> list[bytes]:
-    """The paths of a preload that had nothing to restore and lie outside every association.
+async def without_purpose(
+    app: App, check_s3: CheckS3, resident: Sequence[bytes], code: Exit, shard: Shard | None
+) -> list[bytes]:
+    """Those of a preload's paths, all `resident`, that lie outside every association.
 
     Where FSx cannot be asked there are none: all is resident there.
     """
     if check_s3 is CheckS3.NEVER or shard is not None or code not in {Exit.DONE, Exit.INCOMPLETE}:
         return []
     try:
-        return await unlinked(app.aws.atlas, roots.resident, _PATIENCE)
+        return await unlinked(app.aws.atlas, resident, _PATIENCE)
     except CloudError:
         return []
 

@@ -13,9 +13,7 @@ from fsxwarm.app import App
 from fsxwarm.cli.options import absolute, expanded, here, read
 from fsxwarm.cli.output import complain
 from fsxwarm.client import naming, wire
-from fsxwarm.engine.manifest import read_manifest
 from fsxwarm.engine.order import Order
-from fsxwarm.engine.report import check_report, files_to_retry
 from fsxwarm.engine.selection import Selection
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.patterns import compile_globs
@@ -82,12 +80,16 @@ class Wanted:
                 Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from"
             )
         if self.files_from is not None:
+            from fsxwarm.engine.manifest import read_manifest  # noqa: PLC0415 - only who has a list waits for it
+
             listed = read_manifest(os.fsencode(self.files_from), folder=here(), nul=self.nul)
         return expanded(self.paths or (), braces=self.braces), listed
 
 
 async def to_retry(report: Path) -> Listed:
     """The files of a report that may become resident yet; says so if it is not whole, or has none. FsxwarmError."""
+    from fsxwarm.engine.report import check_report, files_to_retry  # noqa: PLC0415 - only who has one waits for it
+
     summary = await check_report(report)
     if summary is None:
         complain(f"{report} is unfinished: the files that it names are taken, there may be more")

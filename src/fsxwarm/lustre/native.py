@@ -11,19 +11,21 @@ import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre import abi
 from fsxwarm.lustre.jobs import Job, Names
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.mounts import read_mounts
-from fsxwarm.lustre.native_calls import Named
 from fsxwarm.lustre.pool import Pool, Rights
 from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.filesystems import is_lustre_client
 from fsxwarm.model.hsm import IDLE, MAX_REQUEST, Action, Flags, Verb
 from fsxwarm.ports.hsm import CallHungError, Reply, Space
+
+if TYPE_CHECKING:
+    from fsxwarm.lustre.native_calls import Named
 
 T = TypeVar("T")
 

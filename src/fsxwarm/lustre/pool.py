@@ -10,13 +10,15 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.lustre import helper
 from fsxwarm.lustre.jobs import Job, Reading, Work
 from fsxwarm.lustre.worker import Worker, now
-from fsxwarm.model.job import Identity
+
+if TYPE_CHECKING:
+    from fsxwarm.model.job import Identity
 
 J = TypeVar("J", bound=Job)
 
