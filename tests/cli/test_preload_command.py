@@ -257,3 +257,16 @@ def test_help_explains_every_option(site: Site) -> None:
     assert done.status == 0
     for option in ("--ready", "--retry-failed", "--reserve", "--order", "--background"):
         assert option in done.out
+
+
+def test_an_error_of_a_look_is_named_with_what_was_said(site: Site, tmp_path: Path) -> None:
+    broken = tmp_path / "lfs"
+    broken.write_text("#!/bin/sh\n[ $1 = --version ] && echo lfs 2.15.8 && exit\nexit 19\n")
+    broken.chmod(0o755)
+    arguments = ("preload", "--backend", "lfs", site.data, "--progress", "none")
+    done = site.fsxwarm(*arguments, FSXWARM_LFS=str(broken))
+    assert done.status == 3
+    assert "12 files failed: looking at it gave an error" in done.out
+    assert "  ENODEV (No such device): lfs hsm_" in done.out
+    document = site.fsxwarm(*arguments, "--json", FSXWARM_LFS=str(broken)).json
+    assert [cold["errnos"] for cold in document["cold"]] == [{"ENODEV": 12}]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fsxwarm.cli.merge_view import merged_document
 from fsxwarm.engine.merge import Merged, ShardReport, read_report
 from fsxwarm.engine.report import SCHEMA
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -46,6 +47,22 @@ async def test_sums_and_reasons_of_all_shards(tmp_path: Path) -> None:
     left = merged.left[Outcome.FAILED, "restore_failed"]
     assert (left.tally, left.first) == (Tally(3, 30), [b"/fsx/a", b"/fsx/c", b"/fsx/b"])
     assert (merged.missing, merged.unfinished, merged.alike, merged.exit) == ([], [], True, Exit.INCOMPLETE)
+
+
+async def test_errors_are_counted_over_all_shards(tmp_path: Path) -> None:
+    broken = {**LINE, "reason": "io_error", "errno": 5}
+    merged = Merged(
+        [
+            await read(tmp_path, header("1/2"), {**broken, "path": "/fsx/a"}, summary(3)),
+            await read(tmp_path, header("2/2"), {**broken, "path": "/fsx/b"}, {**broken, "errno": 0, "path": "/fsx/c"},
+                       summary(3)),
+        ]
+    )  # fmt: skip
+    assert merged.left[Outcome.FAILED, "io_error"].errnos == {5: 2}
+    assert merged_document(merged)["cold"][0]["errnos"] == {"EIO": 2}
+    bad = [header("1/1"), {**broken, "errno": "5", "path": "/fsx/a"}, summary(3)]
+    with pytest.raises(FsxwarmError, match="no count"):
+        await read(tmp_path, *bad)
 
 
 @pytest.mark.parametrize(

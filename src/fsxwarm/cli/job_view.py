@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
-from fsxwarm.cli.output import complain, console, name_some, safe
+from fsxwarm.cli.output import complain, console, name_errors, name_some, safe
 from fsxwarm.cli.tables import percent, plain_table
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
@@ -115,8 +116,10 @@ def show_job(job: wire.Job, failures: Sequence[wire.Failure] = ()) -> None:
     unreadable = [one for one in failures if one["outcome"] == _UNREADABLE]
     for word, files in sorted(counters["reasons"].items()):
         out.print(f"{format_count(files, 'file')}: {_why(job, word)}")
-        if names := [naming.exact(one) for one in failures if one["reason"] == word and one not in unreadable]:
-            out.print(f"  {name_some(names, files)}")
+        if some := [one for one in failures if one["reason"] == word and one["outcome"] != _UNREADABLE]:
+            out.print(f"  {name_some(list(map(naming.exact, some)), files)}")
+            if errnos := Counter(one["errno"] for one in some if one["errno"]):
+                out.print(f"  {name_errors(errnos, next((one['detail'] for one in some if one['errno']), ''))}")
     if blind := counters["unreadable"]:
         out.print(f"{format_count(blind, 'path')} could not be looked at{':' if unreadable else ''}")
         for one in unreadable[:_UNREAD]:
@@ -145,7 +148,10 @@ def show_failures(failures: Sequence[wire.Failure]) -> None:
         elif outcome == "left":
             said = f"left alone, {left_alone(failure['reason'])}"
         else:
-            said = f"{outcome}, {failure['reason'].replace('_', ' ')}" + (f": {detail}" if detail else "")
+            said = f"{outcome}, {failure['reason'].replace('_', ' ')}"
+            if failure["errno"]:
+                said += f", {name_errors({failure['errno']: 1})}"
+            said += f": {detail}" if detail else ""
         out.print(f"{safe(failure['path'])}: {said}")
 
 

@@ -9,8 +9,8 @@ from typing import Final, NotRequired, TypedDict
 
 from rich.table import Table
 
-from fsxwarm.cli.output import console, name_some, safe
-from fsxwarm.cli.schema import Cold, FilePath, Tally, json_path, tally
+from fsxwarm.cli.output import console, name_errors, name_some, safe
+from fsxwarm.cli.schema import Cold, FilePath, Tally, errnos, json_path, tally
 from fsxwarm.cli.shards import with_shard
 from fsxwarm.cli.tables import add_tallies, plain_table
 from fsxwarm.engine.merge import Merged, ShardReport
@@ -77,6 +77,8 @@ def show_merged(merged: Merged, into: Path | None) -> None:
         why = f": {meaning.what}" if meaning else ""
         out.print(f"{format_count(left.tally.files, 'file')} {outcome.value}{safe(why)}", style="yellow")
         out.print(f"  {name_some(left.first, left.tally.files)}")
+        if left.errnos:
+            out.print(f"  {name_errors(left.errnos)}")
         if meaning:
             out.print(f"  → {meaning.todo}")
     for what, paths in merged.unread.items():
@@ -159,6 +161,7 @@ def merged_document(merged: Merged) -> MergedDocument:
                 "outcome": outcome.value,
                 "reason": reason or None,
                 "first": [json_path(path) for path in left.first],
+                "errnos": errnos(left.errnos),
                 "what": MEANINGS[Reason(reason)].what if reason in set(Reason) else "",
                 "todo": MEANINGS[Reason(reason)].todo if reason in set(Reason) else "",
             }

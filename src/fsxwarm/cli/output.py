@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -73,6 +74,15 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal:
         made = Plain(stderr=stderr, markup=False, emoji=False, highlight=False, width=_PLAIN_WIDTH)
     return made
+
+
+def name_errors(errnos: Mapping[int, int], detail: str = "") -> str:
+    """Name errors, given how many files had each, the commonest first; `detail` is what was said of one of them."""
+    some = sorted(errnos.items(), key=lambda item: -item[1])[:_NAMED]
+    named = [f"{errno.errorcode.get(code, f'errno {code}')} ({os.strerror(code)})" for code, _ in some]
+    if len(errnos) > 1:
+        named = [f"{name} of {files:,}" for name, (_, files) in zip(named, some, strict=True)]
+    return ", ".join(named) + (f": {safe(detail)}" if detail else "")
 
 
 def name_some(paths: Sequence[bytes], count: int) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.padding import Padding
 
-from fsxwarm.cli.output import console, name_some, safe
+from fsxwarm.cli.output import console, name_errors, name_some, safe
 from fsxwarm.cli.s3_view import checked_document, checked_lines
 from fsxwarm.cli.schema import Cold as ColdDocument
-from fsxwarm.cli.schema import PreloadDocument, Short, issues, json_path, tally, unusable
+from fsxwarm.cli.schema import PreloadDocument, Short, errnos, issues, json_path, tally, unusable
 from fsxwarm.cli.snapshot import limit_of
 from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
 from fsxwarm.cli.thaw import thaw_document, thaw_lines
@@ -217,6 +217,8 @@ def _explain(out: Console, outcome: Outcome, reason: Reason, cold: Cold) -> None
     meaning = MEANINGS[reason]
     out.print(f"{format_count(cold.tally.files, 'file')} {outcome.value}: {meaning.what}", style="yellow")
     out.print(_indented(name_some(cold.first, cold.tally.files)))
+    if cold.errnos:
+        out.print(_indented(name_errors(cold.errnos, cold.detail)))
     out.print(_indented(f"→ {meaning.todo}"))
 
 
@@ -231,6 +233,7 @@ def _cold(outcome: Outcome, reason: Reason | None, cold: Cold) -> ColdDocument:
         "outcome": outcome.value,
         "reason": None if reason is None else reason.value,
         "first": [json_path(path) for path in cold.first],
+        "errnos": errnos(cold.errnos),
         "what": "" if meaning is None else meaning.what,
         "todo": "" if meaning is None else meaning.todo,
     }

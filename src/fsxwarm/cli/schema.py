@@ -8,7 +8,9 @@ not UTF-8.
 from __future__ import annotations
 
 import base64
+import errno
 import os
+from collections.abc import Mapping
 from typing import Literal, NotRequired, TypedDict
 
 from fsxwarm.cli.output import show_path
@@ -163,11 +165,15 @@ class ReleaseDocument(Leftovers):
 
 
 class Cold(Tally):
-    """Files that did not become resident for one reason: the first of them, what it means and what to do."""
+    """Files that did not become resident for one reason: the first of them, what it means and what to do.
+
+    `errnos` counts those that had an error by its name, as EIO.
+    """
 
     outcome: str
     reason: str | None
     first: list[FilePath]
+    errnos: dict[str, int]
     what: str
     todo: str
 
@@ -374,6 +380,11 @@ def tally(some: model.Tally) -> Tally:
 def issue(trouble: Trouble) -> Issue:
     """Write one trouble."""
     return {**json_path(trouble.path), "errno": trouble.errno, "text": trouble.text or os.strerror(trouble.errno)}
+
+
+def errnos(counted: Mapping[int, int]) -> dict[str, int]:
+    """Write errors by their names, with how many files had each."""
+    return {errno.errorcode.get(code, str(code)): files for code, files in counted.items()}
 
 
 def issues(troubles: Troubles) -> Issues:

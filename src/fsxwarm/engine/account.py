@@ -21,11 +21,15 @@ _NAMED: Final = 10
 
 @dataclass(slots=True)
 class Cold:
-    """Files that did not become resident for one reason: how many, and the first of them."""
+    """Files that did not become resident for one reason: how many, and the first of them.
+
+    `errnos` counts the errors of those that had one, `detail` is what was said first of such an error.
+    """
 
     tally: Tally = field(default_factory=Tally)
     first: list[bytes] = field(default_factory=list)
     errnos: Counter[int] = field(default_factory=Counter)
+    detail: str = ""
 
     def add(self, finish: Finish) -> None:
         """Count one more."""
@@ -34,6 +38,7 @@ class Cold:
             self.first.append(finish.entry.path)
         if finish.errno:
             self.errnos[finish.errno] += 1
+            self.detail = self.detail or finish.detail
 
 
 class Account:

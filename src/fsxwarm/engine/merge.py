@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,14 +20,16 @@ _UNREAD: Final = ("unreadable", "missing", "outside")
 
 @dataclass(slots=True)
 class Left:
-    """Files that are not resident for one reason: how many, and the first of them."""
+    """Files that are not resident for one reason: how many, the first of them, and the errors of those that had one."""
 
     tally: Tally = field(default_factory=Tally)
     first: list[bytes] = field(default_factory=list)
+    errnos: Counter[int] = field(default_factory=Counter)
 
-    def add(self, tally: Tally, paths: Iterable[bytes]) -> None:
+    def add(self, tally: Tally, paths: Iterable[bytes], errnos: Mapping[int, int]) -> None:
         """Count more."""
         self.tally += tally
+        self.errnos.update(errnos)
         self.first += list(paths)[: _NAMED - len(self.first)]
 
 
@@ -127,7 +130,7 @@ class Merged:
         left: dict[tuple[Outcome, str], Left] = {}
         for one in self.finished:
             for why, some in one.left.items():
-                left.setdefault(why, Left()).add(some.tally, some.first)
+                left.setdefault(why, Left()).add(some.tally, some.first, some.errnos)
         return dict(sorted(left.items(), key=lambda item: -item[1].tally.files))
 
     @property
@@ -214,7 +217,8 @@ def _take(report: ShardReport, line: Mapping[str, Any], path: bytes) -> None:
         report.unread[path] = outcome
         return
     why = (Outcome(outcome), str(line["reason"] or ""))
-    report.left.setdefault(why, Left()).add(Tally(1, _whole(line["size"])), [path])
+    code = _whole(line.get("errno", 0))
+    report.left.setdefault(why, Left()).add(Tally(1, _whole(line["size"])), [path], {code: 1} if code else {})
 
 
 def _end(report: ShardReport, summary: Mapping[str, Any]) -> None:
