@@ -78,6 +78,28 @@ def test_misuse_is_one_line_and_status_2(arguments: list[str], says: str) -> Non
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["--bogus"], "fsxwarm"),
+        (["bogus"], "fsxwarm"),
+        (["status", "--by-folder"], "fsxwarm status"),
+        (["status", "--bogus", "/"], "fsxwarm status"),
+        (["preload", "--report"], "fsxwarm preload"),
+        (["preload", "/jobs", "wait", "--attempts"], "fsxwarm preload"),
+        (["jobs", "wait", "1", "--report"], "fsxwarm jobs wait"),
+        (["jobs", "--json", "wait", "1", "--report"], "fsxwarm jobs wait"),
+        (["jobs", "bogus"], "fsxwarm jobs"),
+        (["jobs", "priority", "1"], "fsxwarm jobs priority"),
+        (["jobs", "show", "x"], "fsxwarm jobs show"),
+        (["slurm", "submit", "--warm-options"], "fsxwarm slurm submit"),
+        (["report", "merge", "--into"], "fsxwarm report merge"),
+    ],
+)
+def test_misuse_is_sent_to_the_help_of_its_command(arguments: list[str], command: str) -> None:
+    assert _run(*arguments).stderr.endswith(f"(see `{command} --help`)\n")
+
+
 def test_a_bad_variable_is_usage_too() -> None:
     done = _run("status", "/", FSXWARM_ATTEMPTS="some")
     assert done.returncode == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -58,6 +59,21 @@ def load(name: str) -> Any:
     group = typer.main.get_command(around)
     assert isinstance(group, TyperGroup)  # noqa: S101 - what has a callback is one
     return group.commands[name]
+
+
+def path_of(arguments: Sequence[str]) -> str:
+    """Tell which command a command line is for, as its help is asked for: `fsxwarm jobs wait`."""
+    names = ["fsxwarm"]
+    within: Any = COMMANDS
+    for word in arguments:
+        if word.startswith("-"):
+            continue
+        if word not in within:
+            break
+        command = load(word) if within is COMMANDS else within[word]
+        names.append(word)
+        within = getattr(command, "commands", {})
+    return " ".join(names)
 
 
 def listed(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fsxwarm import __version__
-from fsxwarm.cli.commands import Commands, listed
+from fsxwarm.cli.commands import Commands, listed, path_of
 from fsxwarm.cli.output import complain
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
@@ -62,11 +62,11 @@ def run(arguments: Sequence[str]) -> int:
         complain("interrupted")
         return Exit.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort: no user sees a traceback without asking for it
-        return _explain(error)
+        return _explain(error, arguments)
     return Exit.DONE if status is None else int(status)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, arguments: Sequence[str]) -> int:
     if os.environ.get("FSXWARM_DEBUG") == "1":
         traceback.print_exception(error)
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
@@ -76,9 +76,10 @@ def _explain(error: Exception) -> int:
         return error.exit
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # a usage error, of click's or, since typer brings its own click, of typer's
-        command = getattr(getattr(error, "ctx", None), "command_path", "fsxwarm")
         text = " ".join(format_message().split()).removesuffix(".")
         if text:  # a group of commands without one has shown its help
+            context = getattr(error, "ctx", None)  # its parser's errors have none
+            command = path_of(arguments) if context is None else context.command_path
             complain(f"{text} (see `{command} --help`)")
         return Exit.USAGE
     if isinstance(error, OSError):
