@@ -170,6 +170,17 @@ def test_what_does_not_fit_is_status_6(site: Site) -> None:
     assert all(site.released(path) for path in site.files)
 
 
+def test_who_gave_fit_is_not_advised_to(site: Site, tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    for given, advised in (((), True), (("--fit",), False)):
+        done = site.fsxwarm("preload", site.data, "--reserve", "100%", "--report", report, *given)
+        assert "warm less" in done.out
+        assert ("--fit" in done.out) == advised
+        line = json.loads(report.read_text().splitlines()[1])
+        assert ("--fit" in line["todo"]) == advised
+        assert ("--fit" in site.fsxwarm("report", "merge", report).out) == advised
+
+
 def test_the_deadline_ends_it_with_status_4(site: Site) -> None:
     site.fsx.control("coordinator", seconds=600.0)
     done = site.fsxwarm("preload", site.data, "--deadline", "1s")

@@ -8,7 +8,7 @@ from typing import Any
 from fsxwarm.client import wire
 from fsxwarm.client.missing import misses, shortfall
 from fsxwarm.daemon import views
-from fsxwarm.model.job import Count, Counters, Identity, Job, JobRequest, JobView, Kind, Phase
+from fsxwarm.model.job import Count, Counters, Identity, Job, JobOptions, JobRequest, JobView, Kind, Phase
 from fsxwarm.model.outcome import MEANINGS, Reason
 
 ALICE, BOB, ROOT = Identity(1000, (1000,)), Identity(1001, (1001,)), Identity(0, (0,))
@@ -67,6 +67,13 @@ def test_what_a_release_left_alone_and_what_vanished_is_no_matter() -> None:
     assert told(job(1, kind=Kind.RELEASE, counters=left)) == {}
     assert told(job(1), job(2, kind=Kind.RELEASE, counters=left)) == {"lost": 3}
     assert told(job(1, counters=replace(FINE, vanished=Count(2, 2), reasons={"gone": 2}))) == {}
+
+
+def test_who_gave_fit_is_not_advised_to() -> None:
+    full = replace(FAILED, reasons={"no_room": 3})
+    fitted = job(1, counters=full, options=JobOptions(fit=True))
+    assert ["--fit" in miss.todo for miss in misses([fitted])] == [False]
+    assert ["--fit" in miss.todo for miss in misses([fitted, job(2, b"/fsx/b", full)])] == [True]
 
 
 def test_folders_that_could_not_be_looked_at_are_no_files_that_failed() -> None:

@@ -54,7 +54,7 @@ def write_empty_report(target: Path, arguments: Sequence[str]) -> Exit:
 
 
 async def _write(client: Client, job: wire.Job, code: Exit, target: Path, arguments: Sequence[str]) -> Exit:
-    report = await Report.begin(target, _header(job["created"], arguments))
+    report = await Report.begin(target, _header(job["created"], arguments), fit=bool(job["options"].get("fit")))
     listed = 0
     try:
         for failure in client.failures(job["id"]):

@@ -134,7 +134,7 @@ def _why(job: wire.Job, reason: str) -> str:
     """Why files are not resident and what to do, or why a release left them alone."""
     if job["kind"] == "release":
         return left_alone(reason)
-    why, todo = meaning(reason)
+    why, todo = meaning(reason, fit=bool(job["options"].get("fit")))
     return f"{why}; {todo}" if todo not in {"", "nothing"} else why
 
 

@@ -13,9 +13,10 @@ from fsxwarm.cli.output import console, name_errors, name_some, safe
 from fsxwarm.cli.schema import Cold, FilePath, Tally, errnos, json_path, tally
 from fsxwarm.cli.shards import with_shard
 from fsxwarm.cli.tables import add_tallies, plain_table
+from fsxwarm.engine.advice import advice
 from fsxwarm.engine.merge import Merged, ShardReport
 from fsxwarm.errors import Exit
-from fsxwarm.model.outcome import MEANINGS, Outcome, Reason
+from fsxwarm.model.outcome import Meaning, Outcome, Reason
 from fsxwarm.model.shard import Shard
 from fsxwarm.model.units import format_count, format_duration, format_size
 
@@ -73,7 +74,7 @@ def show_merged(merged: Merged, into: Path | None) -> None:
     out.print(total)
     out.print()
     for (outcome, reason), left in merged.left.items():
-        meaning = MEANINGS[Reason(reason)] if reason in set(Reason) else None
+        meaning = _meaning(merged, reason)
         why = f": {meaning.what}" if meaning else ""
         out.print(f"{format_count(left.tally.files, 'file')} {outcome.value}{safe(why)}", style="yellow")
         out.print(f"  {name_some(left.first, left.tally.files)}")
@@ -162,14 +163,20 @@ def merged_document(merged: Merged) -> MergedDocument:
                 "reason": reason or None,
                 "first": [json_path(path) for path in left.first],
                 "errnos": errnos(left.errnos),
-                "what": MEANINGS[Reason(reason)].what if reason in set(Reason) else "",
-                "todo": MEANINGS[Reason(reason)].todo if reason in set(Reason) else "",
+                "what": meaning.what if meaning else "",
+                "todo": meaning.todo if meaning else "",
             }
             for (outcome, reason), left in merged.left.items()
+            for meaning in [_meaning(merged, reason)]
         ],
         "unread": {what: [json_path(path) for path in paths] for what, paths in merged.unread.items()},
         "unlisted": merged.unlisted,
     }
+
+
+def _meaning(merged: Merged, reason: str) -> Meaning | None:
+    fit = all("--fit" in one.arguments for one in merged.reports)
+    return advice(Reason(reason), fit=fit) if reason in set(Reason) else None
 
 
 def _shard(one: ShardReport) -> ShardDocument:

@@ -81,7 +81,7 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
     report = None
     if command.report is not None:
         fresh = command.shard is not None and command.retry_failed is None
-        report = await Report.begin(command.report, _header(command), fresh=fresh)
+        report = await Report.begin(command.report, _header(command), fresh=fresh, fit=command.fit)
 
     def ready() -> None:
         saying.ready()
@@ -118,6 +118,7 @@ async def warm(app: App, command: Command, child: Child | None = None) -> Exit:
             preflight,
             report=command.report,
             again=_again(command),
+            fit=command.fit,
             shard=command.shard,
         )
         ended.unlinked = await without_purpose(app, command.check_s3, roots.resident, code, command.shard)

@@ -16,11 +16,12 @@ from fsxwarm.cli.tables import add_tallies, plain_table, show_leftovers
 from fsxwarm.cli.thaw import thaw_document, thaw_lines
 from fsxwarm.cli.unlinked import unlinked_line
 from fsxwarm.engine.account import Account, Cold
+from fsxwarm.engine.advice import advice
 from fsxwarm.engine.preflight import Preflight
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer
 from fsxwarm.errors import Exit
-from fsxwarm.model.outcome import MEANINGS, Outcome, Reason
+from fsxwarm.model.outcome import Meaning, Outcome, Reason
 from fsxwarm.model.shard import Shard
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
@@ -40,7 +41,7 @@ _EXPLAINED = (Outcome.FAILED, Outcome.BLOCKED)
 class Ended:
     """A warming that has ended, to be shown: `again` is the command line that resumes it, `report` its report.
 
-    `shard` is the part of the files that it was about.
+    `fit` tells that it was to leave out what did not fit; `shard` is the part of the files that it was about.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Ended:
         preflight: Preflight,
         *,
         again: str,
+        fit: bool,
         report: Path | None,
         shard: Shard | None = None,
     ) -> None:
@@ -62,6 +64,7 @@ class Ended:
         self._checked = preflight.found
         self._thawing = preflight.thawing
         self._again = again
+        self._fit = fit
         self.unlinked: list[bytes] = []
         """Paths that had nothing to restore and lie outside every association."""
 
@@ -103,7 +106,7 @@ class Ended:
                 out.print(line)
         for (outcome, reason), cold in sorted(self._account.cold.items(), key=lambda item: -item[1].tally.files):
             if outcome in _EXPLAINED and reason is not None:
-                _explain(out, outcome, reason, cold)
+                _explain(out, outcome, advice(reason, fit=self._fit), cold)
         show_leftovers(out, self.selection, self._account.troubles)
         if self.unlinked:
             out.print(unlinked_line(self.unlinked), style="yellow")
@@ -171,7 +174,7 @@ class Ended:
             "exit": int(code),
             "found": tally(progress.found),
             "outcomes": {outcome.value: tally(some) for outcome, some in progress.settled.items()},
-            "cold": [_cold(outcome, reason, cold) for (outcome, reason), cold in self._account.cold.items()],
+            "cold": [self._cold(outcome, reason, cold) for (outcome, reason), cold in self._account.cold.items()],
             "not_reached": tally(self.not_reached),
             "in_flight": tally(progress.left_in_flight),
             "skipped": progress.skipped,
@@ -212,9 +215,20 @@ class Ended:
             return None
         return {"free": measure.space.free, "available": measure.available, "blocked": blocked.tally.bytes}
 
+    def _cold(self, outcome: Outcome, reason: Reason | None, cold: Cold) -> ColdDocument:
+        meaning = None if reason is None else advice(reason, fit=self._fit)
+        return {
+            **tally(cold.tally),
+            "outcome": outcome.value,
+            "reason": None if reason is None else reason.value,
+            "first": [json_path(path) for path in cold.first],
+            "errnos": errnos(cold.errnos),
+            "what": "" if meaning is None else meaning.what,
+            "todo": "" if meaning is None else meaning.todo,
+        }
 
-def _explain(out: Console, outcome: Outcome, reason: Reason, cold: Cold) -> None:
-    meaning = MEANINGS[reason]
+
+def _explain(out: Console, outcome: Outcome, meaning: Meaning, cold: Cold) -> None:
     out.print(f"{format_count(cold.tally.files, 'file')} {outcome.value}: {meaning.what}", style="yellow")
     out.print(_indented(name_some(cold.first, cold.tally.files)))
     if cold.errnos:
@@ -224,16 +238,3 @@ def _explain(out: Console, outcome: Outcome, reason: Reason, cold: Cold) -> None
 
 def _indented(text: str) -> Padding:
     return Padding(text, (0, 0, 0, 2), expand=False)
-
-
-def _cold(outcome: Outcome, reason: Reason | None, cold: Cold) -> ColdDocument:
-    meaning = None if reason is None else MEANINGS[reason]
-    return {
-        **tally(cold.tally),
-        "outcome": outcome.value,
-        "reason": None if reason is None else reason.value,
-        "first": [json_path(path) for path in cold.first],
-        "errnos": errnos(cold.errnos),
-        "what": "" if meaning is None else meaning.what,
-        "todo": "" if meaning is None else meaning.todo,
-    }

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from fsxwarm.client import naming, wire
-from fsxwarm.model.outcome import MEANINGS, Reason
+from fsxwarm.engine.advice import advice
+from fsxwarm.model.outcome import Reason
 from fsxwarm.model.release import Reason as Kept
 from fsxwarm.model.units import format_count
 
@@ -58,11 +59,14 @@ def misses(jobs: Iterable[wire.Job]) -> list[Miss]:
     """
     counts: Counter[str] = Counter()
     unreadable: list[wire.Job] = []
+    fit: dict[str, bool] = {}
     for job in latest(jobs):
+        for reason in job["counters"]["reasons"]:
+            fit[reason] = fit.get(reason, True) and bool(job["options"].get("fit"))
         counts.update({reason: files for reason, files in job["counters"]["reasons"].items() if reason != Reason.GONE})
         if job["counters"]["unreadable"]:
             unreadable.append(job)
-    found = [Miss(reason, files, *meaning(reason)) for reason, files in counts.most_common()]
+    found = [Miss(reason, files, *meaning(reason, fit=fit[reason])) for reason, files in counts.most_common()]
     if unreadable:
         paths = sum(job["counters"]["unreadable"] for job in unreadable)
         what = "folder or list entry that could not be looked at" if paths == 1 else (
@@ -77,9 +81,9 @@ def filed_under(failure: wire.Failure) -> str:
     return _UNREADABLE if failure["outcome"] == "unreadable" else failure["reason"]
 
 
-def meaning(reason: str) -> tuple[str, str]:
-    """A reason in words, and what to do about it."""
-    known = MEANINGS[Reason(reason)] if reason in set(Reason) else None
+def meaning(reason: str, *, fit: bool = False) -> tuple[str, str]:
+    """A reason in words, and what to do about it; `fit`: what does not fit was to be left out."""
+    known = advice(Reason(reason), fit=fit) if reason in set(Reason) else None
     return (known.what, known.todo) if known else (reason.replace("_", " "), "")
 
 

@@ -28,6 +28,7 @@ from typing import Any, Final
 import aiofiles
 from aiofiles.threadpool.binary import AsyncBufferedIOBase
 
+from fsxwarm.engine.advice import advice
 from fsxwarm.engine.looks import GONE
 from fsxwarm.engine.selection import NOT_ON_LUSTRE
 from fsxwarm.errors import FsxwarmError, Kind
@@ -61,8 +62,9 @@ class Report:
     was written is removed, and the warming goes on.
     """
 
-    def __init__(self, target: Path, header: Mapping[str, object]) -> None:
+    def __init__(self, target: Path, header: Mapping[str, object], *, fit: bool = False) -> None:
         self._target = target
+        self._fit = fit
         self._draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         self._lines = [_line({"schema": SCHEMA, "shard": "1/1", **header})]
         self._full = asyncio.Event()
@@ -72,14 +74,16 @@ class Report:
         self.problem: str | None = None
 
     @classmethod
-    async def begin(cls, target: Path, header: Mapping[str, object], *, fresh: bool = False) -> Report:
-        """Open a report; FsxwarmError USAGE when there cannot be one at `target`.
+    async def begin(
+        cls, target: Path, header: Mapping[str, object], *, fresh: bool = False, fit: bool = False
+    ) -> Report:
+        """Open a report; FsxwarmError USAGE when there cannot be one at `target`. `fit` is the preload's `--fit`.
 
         With `fresh` an older one there is removed at once: should this run be killed, nobody takes it for this run's.
         """
         try:
             real = await asyncio.to_thread(_usable, target)
-            report = cls(real, header)
+            report = cls(real, header, fit=fit)
             if fresh:
                 await asyncio.to_thread(real.unlink, missing_ok=True)
             file = await aiofiles.open(report._draft, "xb")
@@ -93,7 +97,7 @@ class Report:
 
     def settled(self, finish: Finish) -> None:
         """Note a file that did not become resident."""
-        self._add(_finished(finish))
+        self._add(_finished(finish, fit=self._fit))
 
     def trouble(self, trouble: Trouble) -> None:
         """Note a path that could not be looked at."""
@@ -202,8 +206,8 @@ def _usable(target: Path) -> Path:
     return real
 
 
-def _finished(finish: Finish) -> dict[str, object]:
-    meaning = None if finish.reason is None else MEANINGS[finish.reason]
+def _finished(finish: Finish, *, fit: bool) -> dict[str, object]:
+    meaning = None if finish.reason is None else advice(finish.reason, fit=fit)
     flags = finish.flags
     return {
         **_named(finish.entry.path),
