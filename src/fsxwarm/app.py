@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsxwarm.aws.calls import Calls
@@ -175,6 +176,7 @@ async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]], say
 @asynccontextmanager
 async def open_app(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[App]:
     """Wire an app; close it at the end, whatever happens. What hangs in the kernel is left to it."""
+    _must_be_readable(settings.mounts)
     lfs = LfsHsm(Children(settings.lfs, os.environ, parallel=settings.lfs_parallel, deadline=settings.call_deadline))
     native = NativeHsm(lfs, settings.mounts, helpers=settings.helpers, deadline=settings.call_deadline)
     hsm = ChosenHsm(settings.backend, native, lfs, settings.mounts)
@@ -184,6 +186,16 @@ async def open_app(settings: Settings, say: Callable[[str], None]) -> AsyncItera
     finally:
         await hsm.close()
         await tree.close()
+
+
+def _must_be_readable(table: str) -> None:
+    """FsxwarmError USAGE for a mount table that somebody named and that cannot be read: it would just add nothing."""
+    try:
+        with Path(table).open("rb"):
+            pass
+    except OSError as error:
+        hint = "name another (FSXWARM_MOUNTS, or mounts of [warming]), or none"
+        raise FsxwarmError(Kind.USAGE, f"cannot read the mount table {table}: {error.strerror}", hint=hint) from None
 
 
 def use_pidfd() -> None:

@@ -65,11 +65,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.window_floor <= self.window_start <= self.window_ceiling:
-            raise FsxwarmError(
-                Kind.USAGE,
+            raise ValueError(
                 f"the window must start between its floor and its ceiling, not {self.window_start} in"
-                f" {self.window_floor}…{self.window_ceiling}",
-                hint="change FSXWARM_WINDOW_START, FSXWARM_WINDOW_FLOOR or FSXWARM_WINDOW_CEILING",
+                f" {self.window_floor}…{self.window_ceiling}"
             )
 
     @classmethod
@@ -91,7 +89,11 @@ class Settings:
                 raise FsxwarmError(
                     Kind.USAGE, f"{called(field.name)}: {error}", hint="change it, or leave it out"
                 ) from None
-        return cls(**values)  # type: ignore[arg-type]  # each value was read by its field's own reader
+        try:
+            return cls(**values)  # type: ignore[arg-type]  # each value was read by its field's own reader
+        except ValueError as error:
+            start, floor, ceiling = map(called, ("window_start", "window_floor", "window_ceiling"))
+            raise FsxwarmError(Kind.USAGE, str(error), hint=f"change {start}, {floor} or {ceiling}") from None
 
 
 def variable(field: str) -> str:

@@ -231,7 +231,7 @@ def _tables(where: str, *, must_exist: bool) -> dict[str, Any]:
         return tomllib.loads(Path(where).read_text(encoding="utf-8"))
     except FileNotFoundError:
         if must_exist:
-            raise FsxwarmError(Kind.USAGE, f"there is no configuration {where}", hint="check FSXWARM_CONFIG") from None
+            raise FsxwarmError(Kind.USAGE, f"there is no configuration {where}", hint="check its name") from None
         return {}
     except OSError as error:
         raise FsxwarmError(Kind.USAGE, f"cannot read {where}: {error.strerror}", hint="check its rights") from None
@@ -265,12 +265,12 @@ def _settings(table: Any, environ: Mapping[str, str], where: str) -> Settings:
         if key not in known:
             raise FsxwarmError(Kind.USAGE, f"{where}: {_unknown(f'warming.{key}', key, known)}", hint="")
     texts = {f"warming.{key}": _text(value, kinds[key]) for key, value in table.items()}
-    set_outside = [name for name in known if environ.get(variable(name))]
-    texts |= {f"warming.{name}": environ[variable(name)] for name in set_outside}
 
     def called(field: str) -> str:
-        return f"warming.{field}"
+        """Where its value comes from."""
+        return variable(field) if environ.get(variable(field)) else f"warming.{field}"
 
+    texts |= environ
     try:
         return Settings.from_texts(texts, called)
     except FsxwarmError as error:

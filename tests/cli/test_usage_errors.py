@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,29 @@ def test_a_bad_variable_is_usage_too() -> None:
     done = _run("status", "/", FSXWARM_ATTEMPTS="some")
     assert done.returncode == 2
     assert "FSXWARM_ATTEMPTS" in done.stderr
+
+
+def test_a_mount_table_that_is_not_there_is_said() -> None:
+    done = _run("status", "/", FSXWARM_MOUNTS="/nowhere/mounts")
+    assert done.returncode == 2
+    assert "cannot read the mount table /nowhere/mounts: No such file or directory" in done.stderr
+    assert "FSXWARM_MOUNTS" in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", [[], ["-u"]], ids=str)
+def test_a_disk_that_is_full_is_told_of_what_was_written(unbuffered: list[str]) -> None:
+    command = [sys.executable, *unbuffered, "-m", "fsxwarm", "config", "show"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60, env={"PATH": "/usr/bin"}
+        )
+    assert (done.returncode, done.stderr) == (1, "fsxwarm: cannot write to standard output: No space left on device\n")
+
+
+def test_wait_for_nothing_is_one_line() -> None:
+    done = _run("wait")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "there is nothing to do" in done.stderr
 
 
 def test_a_path_elsewhere_is_told_what_it_is_on() -> None:

@@ -163,6 +163,17 @@ def test_jobs_tell_with_what_status_they_ended(live: Live) -> None:
     assert ["  exit 3" in row for row in rows] == [True]
 
 
+def test_a_job_under_way_is_hurried(live: Live) -> None:
+    path = cold(live, "hurried/file")
+    live.fsx.control("coordinator", seconds=600.0)
+    try:
+        job = fsxwarm(live, "preload", "--no-wait", "--json", path).json["job"]["id"]
+        assert "priority 60" in fsxwarm(live, "jobs", "priority", job, "60").out
+    finally:
+        live.fsx.control("coordinator", seconds=0.0)
+    assert fsxwarm(live, "jobs", "wait", job).status == 0
+
+
 def test_json_is_one_object(live: Live) -> None:
     done = fsxwarm(live, "preload", "--json", cold(live, "five/file"))
     assert (done.json["schema"], done.json["exit"], done.json["job"]["phase"]) == ("fsxwarm.job/1", 0, "done")
@@ -174,7 +185,8 @@ def test_jobs_are_listed_shown_waited_for_hurried_and_cancelled(live: Live) -> N
     shown = fsxwarm(live, "jobs", "show", job)
     assert f"job {job} done" in shown.out
     assert job in fsxwarm(live, "jobs", "list", "--all").out
-    assert "priority 60" in fsxwarm(live, "jobs", "priority", job, "60").out
+    hurried = fsxwarm(live, "jobs", "priority", job, "60")
+    assert (hurried.status, f"job {job} has ended: its priority no longer matters" in hurried.err) == (5, True)
     assert fsxwarm(live, "jobs", "cancel", job).status == 0
     assert fsxwarm(live, "jobs", "show", "999").status == 2
     assert fsxwarm(live, "jobs").status == 0
@@ -183,7 +195,7 @@ def test_jobs_are_listed_shown_waited_for_hurried_and_cancelled(live: Live) -> N
 def test_what_only_the_command_can_do_is_done_here_and_said(live: Live) -> None:
     path = cold(live, "here/file")
     done = fsxwarm(live, "preload", "--dry-run", path)
-    assert (done.status, "working without the daemon, which knows no --dry-run" in done.err) == (0, True)
+    assert (done.status, "working without the daemon, which does not take --dry-run" in done.err) == (0, True)
     assert fsxwarm(live, "preload", "--daemon", "--dry-run", path).status == 2
     assert "without" not in fsxwarm(live, "preload", "--local", "--dry-run", path).err
     assert live.released(path)

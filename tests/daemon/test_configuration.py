@@ -16,7 +16,7 @@ def refusal(text: str, **environ: str) -> str:
         configfile.parse(tomllib.loads(text), environ, "config.toml")
     assert error.value.kind is Kind.USAGE
     assert "config.toml" in error.value.message
-    return error.value.message
+    return str(error.value)
 
 
 def test_nothing_has_to_be_set() -> None:
@@ -56,6 +56,7 @@ def test_what_is_shown_means_the_same() -> None:
         ("[limits]\nrequest_size = 'much'", "limits.request_size"),
         ("[daemon]\nsocket = 'run/s'", "daemon.socket: must be an absolute path"),
         ("[warming]\nwindow_start = 0", "warming.window_start"),
+        ("[warming]\nwindow_start = 3", "change warming.window_start, warming.window_floor or warming.window_ceiling"),
         ("warming = 3", "warming must be a table"),
         ("daemon = 3", "daemon"),
         ("[[make_room]]\nmount = '/fsx'\nlow_free = '30%'", "must be less than"),
@@ -73,6 +74,8 @@ def test_the_environment_overrides_and_is_named_when_wrong() -> None:
     assert (config.limits.open_jobs, config.warming.window_start) == (7, 9)
     assert config.inventory.paths == ["/a", "/b"]
     assert "FSXWARM_LIMITS_OPEN_JOBS" in refusal("", FSXWARM_LIMITS_OPEN_JOBS="many")
+    assert "FSXWARM_ATTEMPTS: 'some'" in refusal("", FSXWARM_ATTEMPTS="some")
+    assert "change FSXWARM_WINDOW_START, warming.window_floor" in refusal("", FSXWARM_WINDOW_START="3")
 
 
 def fsxwarm(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

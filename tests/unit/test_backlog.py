@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import resource
 from collections import deque
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fsxwarm.engine.backlog import Backlog
+from fsxwarm.errors import FsxwarmError
 from fsxwarm.model.entry import Entry, Resident
 from fsxwarm.model.record import pack_all, unpack_all
 
@@ -46,4 +49,16 @@ def test_first_in_first_out_whatever_the_limit(steps: list[int], in_memory: int)
         for item in backlog.take(999):
             assert item == reference.popleft()
     assert not reference
+    backlog.close()
+
+
+def test_a_disk_without_room_is_told_with_where_and_what_to_do() -> None:
+    backlog = Backlog(0)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(FsxwarmError, match=r"kept in a file in /\S+: File too large \(make room there"):
+            backlog.put([Resident(number, 0) for number in range(3000)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     backlog.close()

@@ -41,7 +41,7 @@ def daemon_or_not(
         return None
     client = client_of(os.environ)
     if only_here:
-        complain(f"working without the daemon, which knows no {only_here[0]}")
+        complain(f"working without the daemon, which does not take {only_here[0]}")
         return None
     try:
         client.health()

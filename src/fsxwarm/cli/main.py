@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -46,6 +47,9 @@ def _root(
 
 listed(app)
 
+_REFUSED: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Errors of a disk that takes no more."""
+
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; returns the exit status. Nothing is raised."""
@@ -82,12 +86,27 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
             command = path_of(arguments) if context is None else context.command_path
             complain(f"{text} (see `{command} --help`)")
         return Exit.USAGE
-    if isinstance(error, OSError):
-        complain(str(error))
+    if isinstance(error, OSError) and (of_what := _of_what(error)):
+        complain(f"{of_what}: {error.strerror}")
         return Exit.UNFORESEEN
     hint = f"{CONSEQUENCES[Kind.UNFORESEEN].hint} with what FSXWARM_DEBUG=1 prints"
     complain(f"unforeseen: {type(error).__name__}: {error} ({hint})")
     return Exit.UNFORESEEN
+
+
+def _of_what(error: OSError) -> str:
+    """What a system's error is about: the file that it names, or our own output, whose rest is then given up."""
+    if error.filename is not None:
+        return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    for stream, name in ((sys.stdout, "standard output"), (sys.stderr, "standard error")):
+        try:
+            if stream is not None and error.errno in _REFUSED:
+                stream.flush()
+                os.write(stream.fileno(), b"\n")  # what was refused may be there to be written no more
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            return f"cannot write to {name}"
+    return ""
 
 
 def _reader_left() -> int:

@@ -109,15 +109,16 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
     patience = some_time(timeout, "--timeout")
     began = time.monotonic()
     names = expanded(with_latest(paths, latest, marker, json=json), braces=braces)
+    wanted = Wanted(names, files_from, nul, include, exclude)
+    wanted.must_name_something()
     client = daemon_or_not(
         local=local,
         by_daemon=by_daemon,
         own={"--backend": backend is not None},
         here={
             "a list": files_from is not None or nul,
-            "an s3:// address": any(map(is_uri, names)),
+            "s3:// addresses": any(map(is_uri, names)),
             "--order": order is not Order.LISTED,
-            "no PATH": not names,
         },
     )
     if client is not None:
@@ -134,7 +135,7 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
             )
 
     async def work(app: App) -> Exit:
-        selection = Wanted(names, files_from, nul, include, exclude).select(app, order=order)
+        selection = wanted.select(app, order=order)
         policy = await app.policy()
         waiting = Waiting(app.hsm, selection, share, stat_settles=policy.stat_settles, say=complain)
         left = None if patience is None else began + patience - time.monotonic()

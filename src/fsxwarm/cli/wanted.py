@@ -71,10 +71,15 @@ class Wanted:
             "exclude": list(self.exclude or ()),
         }
 
+    def must_name_something(self) -> None:
+        """FsxwarmError USAGE where neither a PATH nor a list was given."""
+        if not self.paths and self.files_from is None:
+            raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
+
     def _named(self, listed: Listed | None) -> tuple[Sequence[str], Listed | None]:
         """The PATHs and the list. FsxwarmError USAGE for nothing."""
-        if not self.paths and self.files_from is None and listed is None:
-            raise FsxwarmError(Kind.USAGE, "there is nothing to do", hint="name a PATH, or a list with --files-from")
+        if listed is None:
+            self.must_name_something()
         if self.nul and self.files_from is None:
             raise FsxwarmError(
                 Kind.USAGE, "-0 says how a list is separated, but there is no list", hint="add --files-from"

@@ -10,8 +10,10 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Final
 
+from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.record import Item, pack_all, unpack_all
 
 _IN_MEMORY: Final = 50_000
@@ -52,11 +54,20 @@ class Backlog:
         return [self._head.popleft() for _ in range(min(most, len(self._head)))]
 
     def _spill(self, items: list[Item]) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="fsxwarm-backlog-")  # noqa: SIM115 - closed by close()
         data = pack_all(items)
-        start = self._file.seek(0, 2)
-        self._file.write(data)
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="fsxwarm-backlog-")  # noqa: SIM115 - closed by close()
+            start = self._file.seek(0, 2)
+            self._file.write(data)
+            self._file.flush()
+        except OSError as error:
+            where = tempfile.tempdir or "a temporary folder"
+            raise FsxwarmError(
+                Kind.UNFORESEEN,
+                f"what the walk has found cannot be kept in a file in {where}: {error.strerror}",
+                hint="make room there, or let TMPDIR name a folder with room",
+            ) from error
         self._chunks.append((start, len(data)))
 
     def _unspill(self) -> list[Item]:
@@ -72,5 +83,6 @@ class Backlog:
     def close(self) -> None:
         """Give the temporary file back."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what could not be written, which was told
+                self._file.close()
             self._file = None

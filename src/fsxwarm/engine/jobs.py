@@ -190,9 +190,11 @@ class Jobs:
             self._give_up(tracked, Reason.INTERRUPTED, Phase.CANCELLED, Exit.INTERRUPTED)
 
     def set_priority(self, job_id: str, priority: int) -> None:
-        """Change a job's priority."""
+        """Change a job's priority. CONFLICT once it has ended: nothing of it is left to go first."""
         _check_priority(priority)
         tracked = self._get(job_id)
+        if tracked.job.phase.final:
+            raise FsxwarmError(Kind.CONFLICT, f"job {job_id} has ended: its priority no longer matters", job=job_id)
         self._change(tracked, request=replace(tracked.job.request, priority=priority))
         if tracked.walk is not None:
             self.warming.rank(tracked.walk, tracked.job)

@@ -166,7 +166,10 @@ class Service:
         return self._jobs.must_view(job_id)
 
     async def set_priority(self, job_id: str, priority: int) -> JobView:
-        """Change a job's priority (0 to 100); holds for its files that have not been asked for."""
+        """Change a job's priority (0 to 100); holds for its files that have not been asked for.
+
+        Raises CONFLICT when it has ended.
+        """
         self._must_not_drain()
         self._jobs.set_priority(job_id, priority)
         await self._journal.flush()

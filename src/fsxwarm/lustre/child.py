@@ -183,7 +183,9 @@ class Children:
         if error.errno in _UNUSABLE:
             self._found = None
             return FsxwarmError(Kind.NO_LFS, message)
-        hint = "raise the limits on processes and open files (ulimit -u, -n), or lower FSXWARM_LFS_PARALLEL"
+        hint = (
+            "raise the limits on processes and open files (ulimit -u, -n), or start fewer lfs processes (lfs_parallel)"
+        )
         return FsxwarmError(Kind.UNFORESEEN, message, hint=hint)
 
     async def _put_down(self, child: _Child) -> None:
