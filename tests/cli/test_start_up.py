@@ -30,7 +30,7 @@ WARMING = {
     "fsxwarm.model.measures", "fsxwarm.model.messages", "fsxwarm.model.window",
 }  # fmt: skip
 """What only commands need that warm."""
-ASKING = {"http.client", "tomllib", "fsxwarm.cli.counting", "fsxwarm.client.client"}
+ASKING = {"http.client", "fsxwarm.cli.counting", "fsxwarm.client.client"}
 """What is needed only where a daemon answers."""
 AT_WORK = RARELY | {"asyncio", "aiofiles", "pydantic", "fsxwarm.app", "fsxwarm.engine", "fsxwarm.lustre"}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from fsxwarm.cli.options import read
+from fsxwarm.cli.sim_faults import HELP, add_fault
 from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.units import parse_duration, parse_rate, parse_share, parse_size
 from fsxwarm.sim import launch, layout
@@ -45,6 +47,7 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
     latency: Annotated[str, typer.Option(metavar="TIME", help="Time before a restore's first byte, as 50ms.")] = "50ms",
     capacity: Annotated[str, typer.Option(metavar="SIZE", help="Room for resident data, on two OSTs.")] = "2.4TB",
     fail: Annotated[str | None, typer.Option(metavar="SHARE", help="Share of files missing in S3, as 1%.")] = None,
+    fault: Annotated[list[str] | None, typer.Option(metavar="FAULT:SHARE[:N]", help=HELP)] = None,
     version: Annotated[Version, typer.Option(help="The version of Lustre to behave like.")] = Version.V2_15,
     seed: Annotated[int, typer.Option(help="The same seed makes the same tree.")] = 0,
 ) -> Exit:
@@ -52,6 +55,10 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
 
     It prints what to paste into another shell; there, fsxwarm and lfs take DIR/mnt for FSx for Lustre. Files are
     sparse, so sizes are real and hardly any disk space is used. Run again on the same DIR, it goes on where it was.
+
+    Of the faults, a restore that is stuck never moves a byte, one that dies stops in the middle, a wedged one counts as
+    running and was never sent; the others fail as in FSx's log. A call that hangs never comes back: what made it is
+    given up after FSXWARM_CALL_DEADLINE.
     """
     spec = WorldSpec(
         mdts=mdts,
@@ -66,6 +73,8 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
     faults = Faults()
     if fail is not None:
         faults.restore.append(share_of_files(read(parse_share, fail, "--fail"), Fault.OBJECT_MISSING, seed=seed))
+    for number, wish in enumerate(fault or (), seed + 1):  # each its own files
+        read(partial(add_fault, faults, seed=number), wish, "--fault")
     folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()) and not (folder / "mounts").exists():
         raise FsxwarmError(Kind.USAGE, f"{folder} is not empty and no simulated FSx", hint="name a new folder")

@@ -79,11 +79,14 @@ def files(wanted: Callable[[Node], bool], fault: Fault, *, tries: int = 10**9) -
 
 
 def share_of_calls(
-    share: float, fault: CallFault, *, kinds: frozenset[str], seed: int = 0
+    share: float, fault: CallFault, *, kinds: frozenset[str] | None = None, seed: int = 0
 ) -> Callable[[str, float], CallFault | None]:
-    """A rule: each call of these kinds has this fault with this chance (0 to 1); the same seed, the same sequence."""
+    """A rule: each call of these kinds (None: of all) has this fault with this chance (0 to 1).
+
+    The same seed makes the same sequence.
+    """
     chance = random.Random(seed)  # noqa: S311 - chance, not secrets
-    return lambda kind, _: fault if kind in kinds and chance.random() < share else None
+    return lambda kind, _: fault if (kinds is None or kind in kinds) and chance.random() < share else None
 
 
 def calls_between(

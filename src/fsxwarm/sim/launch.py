@@ -46,6 +46,7 @@ class SimulatedFsx:
             "PATH": path,
             "FSXWARM_MOUNTS": str(self.folder / "mounts"),
             "FSXWARM_CONNECTIONS": str(layout.connections(self.folder)),
+            "FSXWARM_CONFIG": str(layout.configuration(self.folder)),  # no real daemon is asked about it
             "FSXWARM_RELEASE_UNCHECKED": "yes",  # there is no S3 behind it
             "FSXWARM_SYSTEM_CALLS": str(layout.system_calls(self.folder)),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shlex
@@ -44,7 +45,7 @@ def fixed(size: int) -> Sizes:
 
 
 def prepare(folder: Path) -> None:
-    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `env`."""
+    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `config.toml`, `env`."""
     (folder / "mnt").mkdir(parents=True, exist_ok=True)
     (folder / "bin").mkdir(exist_ok=True)
     executable = folder / "bin" / "lfs"
@@ -55,6 +56,14 @@ def prepare(folder: Path) -> None:
     for byte in b"\\ \t\n":
         place = place.replace(bytes([byte]), b"\\%03o" % byte)
     (folder / "mounts").write_bytes(b"sim@tcp:/%b %b lustre rw,flock,lazystatfs 0 0\n" % (FSNAME.encode(), place))
+    configuration(folder).write_text(
+        "# Of a daemon that works with this simulated FSx, for whoever runs it.\n"
+        "[daemon]\n"
+        f"socket = {json.dumps(str(folder / 'daemon.sock'))}\n"
+        f"state = {json.dumps(str(folder / 'daemon'))}\n"
+        'group = ""\n'
+        'admin_group = ""\n'
+    )
     (folder / "env").write_text(shell_lines(folder))
 
 
@@ -64,9 +73,15 @@ def shell_lines(folder: Path) -> str:
         f"export PATH={shlex.quote(str(folder / 'bin'))}:$PATH\n"
         f"export FSXWARM_MOUNTS={shlex.quote(str(folder / 'mounts'))}\n"
         f"export FSXWARM_CONNECTIONS={shlex.quote(str(connections(folder)))}\n"
+        f"export FSXWARM_CONFIG={shlex.quote(str(configuration(folder)))}\n"
         "export FSXWARM_RELEASE_UNCHECKED=yes\n"
         f"export FSXWARM_SYSTEM_CALLS={shlex.quote(str(system_calls(folder)))}\n"
     )
+
+
+def configuration(folder: Path) -> Path:
+    """Return where the configuration of a daemon is that works with the simulated FSx."""
+    return folder / "config.toml"
 
 
 def connections(folder: Path) -> Path:
