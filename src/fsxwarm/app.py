@@ -100,13 +100,13 @@ class App:
                 epoch,
             ),
             attempts=settings.attempts if attempts is None else attempts,
-            skip_duplicates=await self._skip_duplicates(),
+            skip_duplicates=await self.skipping(),
             stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
             may_cancel=os.geteuid() == 0,
         )
 
-    async def _skip_duplicates(self) -> frozenset[int]:
-        """Find the file systems (st_dev) whose servers are known to skip duplicates; none that is mounted later."""
+    async def skipping(self) -> frozenset[int]:
+        """Find the file systems (st_dev) of which it is known right now that all their servers skip duplicates."""
         from fsxwarm.model.policy import SKIPS_DUPLICATES  # noqa: PLC0415 - only what warms needs it
 
         devs = set()

@@ -54,6 +54,7 @@ class Line(StrEnum):
     NO_ROOM = "no_room"
     ROOM_UNKNOWN = "room_unknown"
     NOT_ALLOWED = "not_allowed"
+    SERVERS_CHANGED = "servers_changed"
     MADE_ROOM = "made_room"
     WOULD_MAKE_ROOM = "would_make_room"
     ROOM_SHORT = "room_short"
@@ -122,6 +123,11 @@ LINES: Final[dict[Line, About]] = {
     Line.NO_ROOM: About("warning", (), "a file system has no room for more: its files are blocked", True),
     Line.ROOM_UNKNOWN: About("warning", (), "free space could not be measured", True),
     Line.NOT_ALLOWED: About("error", (), "the metadata server refuses every restore", True),
+    Line.SERVERS_CHANGED: About(
+        "info",
+        ("file_systems",),
+        "of how many file systems files need no look before they are asked for; what is under way begins anew",
+    ),
     Line.MADE_ROOM: About("info", ("mount", "files", "bytes", "free", "wanted"), "files were released to make room"),
     Line.WOULD_MAKE_ROOM: About("info", ("mount", "files", "bytes", "free", "wanted"), "the same, were it no dry run"),
     Line.ROOM_SHORT: About(

@@ -74,7 +74,7 @@ async def open_core(config: Config, environ: Mapping[str, str]) -> AsyncIterator
             plan = plan_of(config, policy)
             chronicle = Chronicle(log, time.monotonic, writes)
             archive = Archive(app.new_atlas, app.aws.log, _notice)
-            means = Means(app.tree, app.hsm, access, store, archive, time.time)
+            means = Means(app.tree, app.hsm, access, store, archive, time.time, app.skipping)
             around = Surroundings(app.lustre_mounts, lambda: archive.atlas, app.aws.tally, lambda: access.abandoned)
             service = Service(means, plan, hears=chronicle.hear, wants=chronicle.wants, around=around)
             chronicle.view = service.job

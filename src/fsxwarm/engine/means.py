@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from fsxwarm.engine.archive import Archive
@@ -19,7 +19,8 @@ class Means:
     """Its ports to the world.
 
     `tree` and `hsm` act as root and are shared by all jobs; `access` hands out those with a job owner's rights;
-    `archive` tells what S3 holds; `wall` tells the time in seconds since the epoch.
+    `archive` tells what S3 holds; `wall` tells the time in seconds since the epoch. `skipping` finds the file systems
+    (st_dev) whose servers skip duplicates, see `fsxwarm.engine.servers`; None: what the plan says of them stays true.
     """
 
     tree: Tree
@@ -28,6 +29,7 @@ class Means:
     store: Store
     archive: Archive
     wall: Callable[[], float]
+    skipping: Callable[[], Awaitable[frozenset[int]]] | None = None
 
     def metered(self, meter: Meter) -> Means:
         """The same, with every call to the file system counted."""

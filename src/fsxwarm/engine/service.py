@@ -26,6 +26,7 @@ from fsxwarm.engine.protection import Protection, Restored
 from fsxwarm.engine.records import Records
 from fsxwarm.engine.release import Released
 from fsxwarm.engine.selection import Selection
+from fsxwarm.engine.servers import Servers
 from fsxwarm.engine.shared import SharedWarming
 from fsxwarm.engine.status import Status, Survey
 from fsxwarm.engine.surroundings import Surroundings
@@ -324,10 +325,20 @@ class Service:
         periodic.add("watching free space", _WATCH_EVERY, lambda: self._around.measure(self._hsm))
         periodic.add("asking AWS", _ASK_AWS_EVERY, self._around.ask_aws)
         periodic.add("noting the past", EVERY, self._note)
+        if self._means.skipping is not None:
+            servers = Servers(self._means.skipping, asyncio.get_running_loop().time)
+            periodic.add("looking at servers", _WATCH_EVERY, lambda: self._look_at(servers))
         periodic.hurry("noting the past")
         periodic.hurry("watching free space")
         periodic.hurry("asking AWS")
         return periodic
+
+    async def _look_at(self, servers: Servers) -> None:
+        skipping = await servers.look(self.plan.policy.skip_duplicates)
+        policy = replace(self.plan.policy, skip_duplicates=skipping)
+        if policy != self.plan.policy:
+            self._tell("servers_changed", data={"file_systems": len(skipping)})
+            await self.reconfigure(replace(self.plan, policy=policy))
 
     async def _note(self) -> None:
         self._past.note(self._warming, self._journal.totals, self._wall())

@@ -290,8 +290,8 @@ class Event(NamedTuple):
     `job_queued`, `job_running`, `job_ready`, `job_resting`, `job_done`, `job_failed`, `job_cancelled` carry `job`, and
     so do those of its files, for the record only: `file_unreadable`, and `file_` with an `Outcome`;
     `system_stalled`, `system_moves`, `paused`, `no_room`, `call_hung`, `file_stalled`, `file_wedged`, `cured`, `retry`,
-    `not_allowed` are `fsxwarm.model.messages.Word`s; `made_room`, `room_short`, `trouble`; `missed` tells a slow
-    watcher how many it did not get.
+    `not_allowed` are `fsxwarm.model.messages.Word`s; `servers_changed`, `made_room`, `room_short`, `trouble`; `missed`
+    tells a slow watcher how many it did not get.
     """
 
     at: float
