@@ -106,6 +106,11 @@ CONSEQUENCES: Final[dict[Kind, Consequence]] = {
 }
 
 
+def reason(error: Exception) -> str:
+    """What an error says: of a system's error the words without its number."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 class FsxwarmError(Exception):
     """An error made for people: what happened, with the exit status and hint of its kind.
 

@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -337,18 +336,31 @@ def test_following_survives_a_restart(live: Live) -> None:
         from daemon.live import end, start  # noqa: PLC0415 - needed here alone
 
         command = [sys.executable, "-m", "fsxwarm", "preload", str(one.mount)]
-        codes: list[int] = []
-        following = threading.Thread(
-            target=lambda: codes.append(
-                subprocess.run(command, env=environ(one), check=False, capture_output=True, timeout=90).returncode
-            )
-        )
-        following.start()
-        while not fsxwarm(one, "jobs", "list", "--json").json["jobs"]:
-            assert following.is_alive()
-        end(one.process)
-        one.systemd.forget()
-        one.process = start(one.folder, one.fsx, one.systemd, {})
-        one.systemd.wait_for("READY=1")
-        following.join(90)
-        assert codes == [0]
+        with subprocess.Popen(
+            command, env=environ(one), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as following:
+            assert following.stderr is not None
+            assert b"the daemon has it" in following.stderr.readline()
+            end(one.process)
+            told = iter(following.stderr)
+            assert b"waiting up to 2m for it to come back" in next(line for line in told if b"waiting" in line)
+            one.systemd.forget()
+            one.process = start(one.folder, one.fsx, one.systemd, {})
+            one.systemd.wait_for("READY=1")
+            assert b"fsxwarm: the daemon is back\n" in told
+            following.stderr.read()
+            assert following.wait(90) == 0
+
+
+def test_the_daemon_is_not_waited_for_longer_than_one_has_time(live: Live) -> None:
+    del live
+    with living("--bandwidth", "60KB") as one:
+        from daemon.live import end  # noqa: PLC0415 - needed here alone
+
+        job = fsxwarm(one, "preload", "--no-wait", "--json", one.mount).json["job"]["id"]
+        command = [sys.executable, "-m", "fsxwarm", "wait", str(one.mount), "--timeout", "3s"]
+        with subprocess.Popen(command, env=environ(one), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+            assert waiting.stderr is not None
+            assert f"waiting for job {job}".encode() in waiting.stderr.readline()
+            end(one.process)
+            assert waiting.wait(30) == 4

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.schema import BackgroundDocument, error_document, json_path
-from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
+from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind, reason
 
 _STANDARD: Final = 3
 """Descriptors below this are the standard streams."""
@@ -99,7 +99,9 @@ class Child:
             self._pid_file.write_text(f"{os.getpid()}\n")
         except OSError as error:
             raise FsxwarmError(
-                Kind.USAGE, f"--background cannot write its log: {error}", hint="set XDG_STATE_HOME to another folder"
+                Kind.USAGE,
+                f"--background cannot write its log in {self._log.parent}: {reason(error)}",
+                hint="set XDG_STATE_HOME to another folder",
             ) from None
         null = os.open(os.devnull, os.O_RDWR)
         if not self._keep_stdin:

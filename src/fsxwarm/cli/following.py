@@ -13,11 +13,14 @@ from fsxwarm.cli.progress import Mode
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError, Kind
+from fsxwarm.model.units import format_duration
 
 _ON_TERMINAL: Final = 0.5
 _IN_LOG: Final = 5.0
 _PATIENCE: Final = 120.0
 """Seconds that a daemon that restarts is waited for."""
+_AGAIN: Final = 1.0
+"""Seconds after which it is asked again."""
 
 
 def follow(
@@ -43,7 +46,7 @@ def follow(
             if left <= 0:
                 screen.clear()
                 return job, Exit.DEADLINE
-            job = _waited(client, job["id"], left)
+            job = _waited(client, job, left, screen, until)
             screen.show(job)
     except KeyboardInterrupt:
         screen.clear()
@@ -55,16 +58,28 @@ def follow(
     return job, exit_of(job) if job["final"] else Exit.DONE
 
 
-def _waited(client: Client, number: str, seconds: float) -> wire.Job:
-    """One long poll, also over a restart of the daemon."""
-    until = time.monotonic() + _PATIENCE
+def _waited(client: Client, job: wire.Job, seconds: float, screen: _Screen, until: float | None) -> wire.Job:
+    """One long poll, also over a restart of the daemon; at `until` the job as it was last seen."""
+    began = time.monotonic()
+    away = False
     while True:
         try:
-            return client.wait(number, seconds)
+            job = client.wait(job["id"], seconds)
         except FsxwarmError as error:
-            if error.kind not in {Kind.RESTARTING, Kind.NO_DAEMON} or time.monotonic() > until:
+            now = time.monotonic()
+            if error.kind not in {Kind.RESTARTING, Kind.NO_DAEMON} or now > began + _PATIENCE:
                 raise
-        time.sleep(1.0)
+            if not away:
+                screen.say(f"{error.message}; waiting up to {format_duration(_PATIENCE)} for it to come back")
+                away = True
+            left = _AGAIN if until is None else min(_AGAIN, until - now)
+            if left <= 0:
+                return job
+            time.sleep(left)
+        else:
+            if away:
+                screen.say("the daemon is back")
+            return job
 
 
 class _Screen:
@@ -85,6 +100,14 @@ class _Screen:
         elif not job["final"]:
             sys.stderr.write(line(job) + "\n")
         sys.stderr.flush()
+
+    def say(self, text: str) -> None:
+        """Tell of something that is no progress, also where none is shown."""
+        if self._mode is Mode.JSON:
+            sys.stderr.write(json.dumps({"event": "message", "time": time.time(), "text": text}) + "\n")
+            sys.stderr.flush()
+        else:
+            complain(text)
 
     def clear(self) -> None:
         if self._terminal:

@@ -130,7 +130,7 @@ def watch() -> Exit:
             if news != last.get(number):
                 print(news, flush=True)  # noqa: T201 - what was asked for
             last[number] = news
-    return Exit.DONE
+    raise FsxwarmError(Kind.NO_DAEMON, "the daemon has stopped, and tells no more")
 
 
 @jobs.command()

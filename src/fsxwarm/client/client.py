@@ -15,7 +15,7 @@ from typing import Any, Final, Self, cast
 from urllib.parse import quote, urlencode
 
 from fsxwarm.client import wire
-from fsxwarm.errors import CONSEQUENCES, FsxwarmError, Kind
+from fsxwarm.errors import CONSEQUENCES, FsxwarmError, Kind, reason
 
 _UCRED: Final = struct.Struct("3i")
 _LONGEST_WAIT: Final = 60.0
@@ -165,7 +165,7 @@ class Client:
             self.close()
             if kept and method == "GET":
                 return self._call(method, path, body, query=query, spare=spare)
-            raise FsxwarmError(Kind.NO_DAEMON, f"the daemon at {self.path} hung up: {error}") from None
+            raise FsxwarmError(Kind.NO_DAEMON, f"the daemon at {self.path} hung up: {reason(error)}") from None
         if response.will_close:
             self.close()
         if response.status >= http.client.BAD_REQUEST:
@@ -181,8 +181,7 @@ class Client:
                 Kind.NO_PERMISSION, f"the daemon at {self.path} is not for this user", hint="ask to join its group"
             ) from None
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise FsxwarmError(Kind.NO_DAEMON, f"there is no daemon at {self.path}: {reason}") from None
+            raise FsxwarmError(Kind.NO_DAEMON, f"there is no daemon at {self.path}: {reason(error)}") from None
         if connection.server_uid not in (0, os.geteuid()):
             connection.close()
             raise FsxwarmError(

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from fsxwarm.client import sealed, wire
 from fsxwarm.client.client import SPARE, Client, refused
-from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.errors import FsxwarmError, Kind, reason
 from fsxwarm.model.address import Address
 
 _MUNGED_WITHIN: Final = 20.0
@@ -74,7 +74,7 @@ class RemoteClient(Client):
         except TimeoutError:
             raise FsxwarmError(Kind.NO_DAEMON, f"the daemon at {self.path} does not answer") from None
         except (OSError, http.client.HTTPException) as error:
-            raise FsxwarmError(Kind.NO_DAEMON, f"the daemon at {self.path} cannot be asked: {error}") from None
+            raise FsxwarmError(Kind.NO_DAEMON, f"the daemon at {self.path} cannot be asked: {reason(error)}") from None
         finally:
             connection.close()
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.errors import FsxwarmError, Kind, reason
 from fsxwarm.lustre.pool import Rights
 from fsxwarm.lustre.replies import Output
 
@@ -178,8 +178,7 @@ class Children:
         return self._found
 
     def _cannot_start(self, error: OSError) -> FsxwarmError:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        message = f"{self._found} cannot be started: {reason}"
+        message = f"{self._found} cannot be started: {reason(error)}"
         if error.errno in _UNUSABLE:
             self._found = None
             return FsxwarmError(Kind.NO_LFS, message)

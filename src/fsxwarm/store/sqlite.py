@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
-from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.errors import FsxwarmError, Kind, reason
 from fsxwarm.model.job import Failure, Job, JobRequest, Phase
 from fsxwarm.model.lease import Lease
 from fsxwarm.ports.store import Changes, Limits, Saved
@@ -216,7 +216,7 @@ class SqliteStore:
             return FsxwarmError(
                 Kind.STORE, f"{self._path} is in use", hint="another daemon runs: there can be one only"
             )
-        return FsxwarmError(Kind.STORE, f"{self._path}: {error}")
+        return FsxwarmError(Kind.STORE, f"{self._path}: {reason(error)}")
 
 
 def _load(db: sqlite3.Connection) -> Saved:
