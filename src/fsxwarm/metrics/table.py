@@ -7,17 +7,13 @@ paths, mount points, metadata targets, and words of closed sets.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from fsxwarm.model.measures import Measures
+from fsxwarm.metrics import reading
+from fsxwarm.metrics.reading import Read
 from fsxwarm.model.messages import Word
-from fsxwarm.model.meter import SIZE_CLASSES, Histogram
-from fsxwarm.model.outcome import Outcome, Reason
-
-Value = float | Histogram
-Samples = Iterable[tuple[tuple[str, ...], Value]]
+from fsxwarm.model.outcome import Outcome
 
 
 class Type(Enum):
@@ -35,107 +31,7 @@ class Metric(NamedTuple):
     type: Type
     labels: tuple[str, ...]
     meaning: str
-    read: Callable[[Measures], Samples]
-
-
-def _one(value: float | None) -> Samples:
-    return () if value is None else (((), value),)
-
-
-def _of_word(word: Word) -> Callable[[Measures], Samples]:
-    return lambda now: _one(now.meter.words[word])
-
-
-def _service(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: _one(None if now.service is None else float(getattr(now.service, name)))
-
-
-def _run(name: str) -> Callable[[Measures], Samples]:
-    def read(now: Measures) -> Samples:
-        value = None if now.run is None else getattr(now.run, name)
-        return _one(None if value is None else float(value))
-
-    return read
-
-
-def _lanes(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: [((lane.mount, str(lane.mdt)), getattr(lane, name)) for lane in now.lanes]
-
-
-def _spaces(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: [((space.mount,), getattr(space, name)) for space in now.spaces]
-
-
-def _fullest(part: int) -> Callable[[Measures], Samples]:
-    return lambda now: [((s.mount,), s.fullest[part]) for s in now.spaces if s.fullest is not None]
-
-
-def _stocks(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: [((stock.mount, stock.path), getattr(stock, name)) for stock in now.stocks]
-
-
-def _stocks_by(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: [
-        ((stock.mount, stock.path, key), value) for stock in now.stocks for key, value in getattr(stock, name).items()
-    ]
-
-
-def _rounds(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: [((round_.path,), getattr(round_, name)) for round_ in now.rounds]
-
-
-def _failed_because(outcome: Outcome) -> Callable[[Measures], Samples]:
-    return lambda now: [((reason.value,), now.meter.reasons[outcome, reason]) for reason in Reason]
-
-
-def _settled(now: Measures) -> Samples:
-    return [((outcome.value,), tally.files) for outcome, tally in now.meter.settled_files.items()]
-
-
-def _restored_bytes(now: Measures) -> Samples:
-    return _one(now.meter.settled_files[Outcome.RESTORED].bytes)
-
-
-def _restore_times(now: Measures) -> Samples:
-    return [((size,), times) for size, times in zip(SIZE_CLASSES, now.meter.restores, strict=True)]
-
-
-def _calls(now: Measures) -> Samples:
-    return [((call,), times) for call, times in now.meter.calls.items()]
-
-
-def _call_errors(now: Measures) -> Samples:
-    return list(now.meter.call_errors.items())
-
-
-def _jobs(now: Measures) -> Samples:
-    return () if now.service is None else list(now.service.jobs.items())
-
-
-def _service_by(name: str) -> Callable[[Measures], Samples]:
-    return lambda now: [] if now.service is None else [((key,), v) for key, v in getattr(now.service, name).items()]
-
-
-def _service_pair(name: str, part: int) -> Callable[[Measures], Samples]:
-    return lambda now: (
-        [] if now.service is None else [((key,), pair[part]) for key, pair in getattr(now.service, name).items()]
-    )
-
-
-def _loop_lag(now: Measures) -> Samples:
-    return () if now.service is None else (((), now.meter.loop_lag),)
-
-
-def _links(now: Measures) -> Samples:
-    return [((link.mount, link.path, link.lifecycle), link.usable) for link in now.links]
-
-
-def _aws_calls(now: Measures) -> Samples:
-    return list(now.aws.calls.items())
-
-
-def _aws_throttled(now: Measures) -> Samples:
-    return [((action,), count) for action, count in now.aws.throttled.items()]
+    read: Read
 
 
 _G, _C, _H = Type.GAUGE, Type.COUNTER, Type.HISTOGRAM
@@ -157,53 +53,61 @@ TABLE: Final = (
         _G,
         (*_STOCK, "state"),
         "Files below a path of the inventory, by state: resident, released",
-        _stocks_by("files"),
+        reading.stocks_by("files"),
     ),
-    Metric("fsxwarm_inventory_bytes", _G, (*_STOCK, "state"), "Their sizes", _stocks_by("bytes")),
+    Metric("fsxwarm_inventory_bytes", _G, (*_STOCK, "state"), "Their sizes", reading.stocks_by("bytes")),
     Metric(
         "fsxwarm_inventory_archived_files",
         _G,
         _STOCK,
         "Files with a full copy in S3, resident or not",
-        _stocks("archived_files"),
+        reading.stocks("archived_files"),
     ),
-    Metric("fsxwarm_inventory_archived_bytes", _G, _STOCK, "Their sizes", _stocks("archived_bytes")),
+    Metric("fsxwarm_inventory_archived_bytes", _G, _STOCK, "Their sizes", reading.stocks("archived_bytes")),
     Metric(
         "fsxwarm_inventory_flagged_files",
         _G,
         (*_STOCK, "flag"),
         "Files by flag: dirty, not_archived, pinned, lost",
-        _stocks_by("flagged"),
+        reading.stocks_by("flagged"),
     ),
     Metric(
         "fsxwarm_inventory_unread_files",
         _G,
         _STOCK,
         "Files whose flags may not be read: they count as resident or released alone",
-        _stocks("unread"),
+        reading.stocks("unread"),
     ),
     Metric(
         "fsxwarm_inventory_scan_timestamp_seconds",
         _G,
         _STOCK,
         "When the scan that counted all this ended",
-        _stocks("ended"),
+        reading.stocks("ended"),
     ),
-    Metric("fsxwarm_inventory_scanning", _G, ("path",), "1 while the path is being counted anew", _service_by("scans")),
+    Metric(
+        "fsxwarm_inventory_scanning",
+        _G,
+        ("path",),
+        "1 while the path is being counted anew",
+        reading.service_by("scans"),
+    ),
     Metric(
         "fsxwarm_keep_warm_coverage_ratio",
         _G,
         ("path",),
         "Resident bytes of all bytes at the end of the last round of a keep-warm entry",
-        _rounds("coverage"),
+        reading.rounds("coverage"),
     ),
-    Metric("fsxwarm_keep_warm_round_timestamp_seconds", _G, ("path",), "When that round ended", _rounds("ended")),
+    Metric(
+        "fsxwarm_keep_warm_round_timestamp_seconds", _G, ("path",), "When that round ended", reading.rounds("ended")
+    ),
     Metric(
         "fsxwarm_keep_warm_interval_seconds",
         _G,
         ("path",),
         "How long a keep-warm entry rests between rounds",
-        _rounds("every"),
+        reading.rounds("every"),
     ),
     # warming
     Metric(
@@ -211,72 +115,92 @@ TABLE: Final = (
         _C,
         ("outcome",),
         "Wanted files that have settled; resident are those that a stat did not prove to be",
-        _settled,
+        reading.settled,
     ),
-    Metric("fsxwarm_restored_bytes_total", _C, (), "Bytes of the files that became resident", _restored_bytes),
+    Metric("fsxwarm_restored_bytes_total", _C, (), "Bytes of the files that became resident", reading.restored_bytes),
     Metric(
         "fsxwarm_failed_files_total",
         _C,
         ("reason",),
         "Files that were asked for and did not become resident",
-        _failed_because(Outcome.FAILED),
+        reading.failed_because(Outcome.FAILED),
     ),
     Metric(
         "fsxwarm_blocked_files_total",
         _C,
         ("reason",),
         "Files not asked for, for a reason that asking would not change",
-        _failed_because(Outcome.BLOCKED),
+        reading.failed_because(Outcome.BLOCKED),
     ),
     Metric(
         "fsxwarm_restore_duration_seconds",
         _H,
         ("size",),
         "Time from asking for a file until it was seen resident, by size (up to)",
-        _restore_times,
+        reading.restore_times,
     ),
     Metric(
         "fsxwarm_requests_total",
         _C,
         (),
         "Restore requests, each of up to 50 files",
-        lambda now: _one(now.meter.requests),
+        lambda now: reading.one(now.meter.requests),
     ),
     Metric(
-        "fsxwarm_requested_files_total", _C, (), "Files asked for in them", lambda now: _one(now.meter.requested_files)
+        "fsxwarm_requested_files_total",
+        _C,
+        (),
+        "Files asked for in them",
+        lambda now: reading.one(now.meter.requested_files),
     ),
-    Metric("fsxwarm_retries_total", _C, (), "Restores that brought nothing and are tried again", _of_word(Word.RETRY)),
     Metric(
-        "fsxwarm_stalled_files_total", _C, (), "Files whose restore ran and moved no bytes", _of_word(Word.FILE_STALLED)
+        "fsxwarm_retries_total",
+        _C,
+        (),
+        "Restores that brought nothing and are tried again",
+        reading.of_word(Word.RETRY),
+    ),
+    Metric(
+        "fsxwarm_stalled_files_total",
+        _C,
+        (),
+        "Files whose restore ran and moved no bytes",
+        reading.of_word(Word.FILE_STALLED),
     ),
     Metric(
         "fsxwarm_wedged_files_total",
         _C,
         (),
         "Files whose request counted as running and was never started",
-        _of_word(Word.FILE_WEDGED),
+        reading.of_word(Word.FILE_WEDGED),
     ),
     Metric(
         "fsxwarm_cured_files_total",
         _C,
         (),
         "Stuck requests that were cancelled, to be asked for again",
-        _of_word(Word.CURED),
+        reading.of_word(Word.CURED),
     ),
-    Metric("fsxwarm_pauses_total", _C, (), "Times that the coordinator took no requests", _of_word(Word.PAUSED)),
-    Metric("fsxwarm_stalled", _G, (), "1 while files are in flight and none becomes resident", _service("stalled")),
+    Metric("fsxwarm_pauses_total", _C, (), "Times that the coordinator took no requests", reading.of_word(Word.PAUSED)),
     Metric(
-        "fsxwarm_in_flight_files", _G, _LANE, "Files of ours that may be queued or running at FSx", _lanes("in_flight")
+        "fsxwarm_stalled", _G, (), "1 while files are in flight and none becomes resident", reading.service("stalled")
     ),
-    Metric("fsxwarm_window_files", _G, _LANE, "How many of ours may be in flight", _lanes("window")),
+    Metric(
+        "fsxwarm_in_flight_files",
+        _G,
+        _LANE,
+        "Files of ours that may be queued or running at FSx",
+        reading.lanes("in_flight"),
+    ),
+    Metric("fsxwarm_window_files", _G, _LANE, "How many of ours may be in flight", reading.lanes("window")),
     Metric(
         "fsxwarm_watched_files",
         _G,
         _LANE,
         "Files that others have in flight, and that are waited for",
-        _lanes("watched"),
+        reading.lanes("watched"),
     ),
-    Metric("fsxwarm_waiting_files", _G, _LANE, "Files that wait for their turn", _lanes("waiting")),
+    Metric("fsxwarm_waiting_files", _G, _LANE, "Files that wait for their turn", reading.lanes("waiting")),
     Metric(
         "fsxwarm_restoring_bytes",
         _G,
@@ -285,38 +209,42 @@ TABLE: Final = (
         lambda now: [((mount,), size) for mount, size in now.restoring.items()],
     ),
     Metric(
-        "fsxwarm_scanned_files_total", _C, (), "Files that walks came upon", lambda now: _one(now.meter.scanned_files)
+        "fsxwarm_scanned_files_total",
+        _C,
+        (),
+        "Files that walks came upon",
+        lambda now: reading.one(now.meter.scanned_files),
     ),
     # jobs and promises
-    Metric("fsxwarm_jobs", _G, ("kind", "phase"), "Jobs that the daemon knows", _jobs),
+    Metric("fsxwarm_jobs", _G, ("kind", "phase"), "Jobs that the daemon knows", reading.jobs),
     Metric(
         "fsxwarm_jobs_ended_total",
         _C,
         ("exit",),
         "Jobs and rounds that have ended, by what their exit status means",
-        _service_by("ended"),
+        reading.service_by("ended"),
     ),
     Metric(
         "fsxwarm_jobs_behind_deadline",
         _G,
         (),
         "Running jobs that will not make their deadline at the present rate",
-        _service("behind"),
+        reading.service("behind"),
     ),
     Metric(
         "fsxwarm_queued_files",
         _G,
         ("priority",),
         "Files found by walks that have not settled, by priority: low, normal (50), high",
-        _service_pair("queued", 0),
+        reading.service_pair("queued", 0),
     ),
-    Metric("fsxwarm_queued_bytes", _G, ("priority",), "Their sizes", _service_pair("queued", 1)),
-    Metric("fsxwarm_leases", _G, (), "Leases that hold", _service("leases")),
+    Metric("fsxwarm_queued_bytes", _G, ("priority",), "Their sizes", reading.service_pair("queued", 1)),
+    Metric("fsxwarm_leases", _G, (), "Leases that hold", reading.service("leases")),
     # space
-    Metric("fsxwarm_filesystem_free_bytes", _G, _MOUNT, "Free space of a file system", _spaces("free")),
-    Metric("fsxwarm_filesystem_size_bytes", _G, _MOUNT, "Its size", _spaces("size")),
-    Metric("fsxwarm_fullest_ost_free_bytes", _G, _MOUNT, "Free space of its fullest OST", _fullest(0)),
-    Metric("fsxwarm_fullest_ost_size_bytes", _G, _MOUNT, "That OST's size", _fullest(1)),
+    Metric("fsxwarm_filesystem_free_bytes", _G, _MOUNT, "Free space of a file system", reading.spaces("free")),
+    Metric("fsxwarm_filesystem_size_bytes", _G, _MOUNT, "Its size", reading.spaces("size")),
+    Metric("fsxwarm_fullest_ost_free_bytes", _G, _MOUNT, "Free space of its fullest OST", reading.fullest(0)),
+    Metric("fsxwarm_fullest_ost_size_bytes", _G, _MOUNT, "That OST's size", reading.fullest(1)),
     Metric(
         "fsxwarm_restore_limit_bytes_per_second",
         _G,
@@ -329,15 +257,15 @@ TABLE: Final = (
         _C,
         ("by",),
         "Files released, by jobs and by make_room",
-        _service_pair("released", 0),
+        reading.service_pair("released", 0),
     ),
-    Metric("fsxwarm_released_bytes_total", _C, ("by",), "Their sizes", _service_pair("released", 1)),
+    Metric("fsxwarm_released_bytes_total", _C, ("by",), "Their sizes", reading.service_pair("released", 1)),
     Metric(
         "fsxwarm_make_room_short_bytes",
         _G,
         _MOUNT,
         "What making room could not find, below its high mark",
-        _service_by("short"),
+        reading.service_by("short"),
     ),
     # the file system's and AWS's answers
     Metric(
@@ -345,59 +273,65 @@ TABLE: Final = (
         _H,
         ("call",),
         "Time that calls to the file system took, by ioctl or lfs",
-        _calls,
+        reading.calls,
     ),
     Metric(
         "fsxwarm_call_errors_total",
         _C,
         ("call", "error"),
         "Files that they could not do by errno, calls that hung",
-        _call_errors,
+        reading.call_errors,
     ),
     Metric(
         "fsxwarm_abandoned_processes",
         _G,
         (),
         "Helpers and children that hang in the kernel",
-        lambda now: _one(now.abandoned),
+        lambda now: reading.one(now.abandoned),
     ),
     Metric(
         "fsxwarm_association_usable",
         _G,
         (*_STOCK, "lifecycle"),
         "1 if restores through an association can succeed, when AWS could be asked",
-        _links,
+        reading.links,
     ),
     Metric(
         "fsxwarm_aws_calls_total",
         _C,
         ("action", "result"),
         "Calls to AWS by IAM action; result ok, or what was wrong",
-        _aws_calls,
+        reading.aws_calls,
     ),
-    Metric("fsxwarm_aws_throttled_total", _C, ("action",), "Answers of AWS that asked for fewer calls", _aws_throttled),
+    Metric(
+        "fsxwarm_aws_throttled_total",
+        _C,
+        ("action",),
+        "Answers of AWS that asked for fewer calls",
+        reading.aws_throttled,
+    ),
     # the daemon itself
-    Metric("fsxwarm_start_timestamp_seconds", _G, (), "When the daemon started", _service("started")),
+    Metric("fsxwarm_start_timestamp_seconds", _G, (), "When the daemon started", reading.service("started")),
     Metric(
         "fsxwarm_problems",
         _G,
         (),
         "How many problems the daemon has right now; `fsxwarm top` names them",
-        _service("problems"),
+        reading.service("problems"),
     ),
     Metric(
         "fsxwarm_errand_failing",
         _G,
         ("errand",),
         "1 if what is done again and again failed the last time",
-        _service_by("errands"),
+        reading.service_by("errands"),
     ),
     Metric(
         "fsxwarm_loop_lag_seconds",
         _H,
         (),
         "By how much the event loop was late",
-        _loop_lag,
+        reading.loop_lag,
     ),
     # one run
     Metric(
@@ -405,11 +339,11 @@ TABLE: Final = (
         _G,
         (),
         "When the run began (--metrics-file alone, as the next five)",
-        _run("started"),
+        reading.run("started"),
     ),
-    Metric("fsxwarm_run_end_timestamp_seconds", _G, (), "When it ended", _run("ended")),
-    Metric("fsxwarm_run_exit_status", _G, (), "Its exit status", _run("exit")),
-    Metric("fsxwarm_run_found_files", _G, (), "Files that it found", _run("found_files")),
-    Metric("fsxwarm_run_found_bytes", _G, (), "Their sizes", _run("found_bytes")),
-    Metric("fsxwarm_run_coverage_ratio", _G, (), "Resident bytes of all bytes found", _run("coverage")),
+    Metric("fsxwarm_run_end_timestamp_seconds", _G, (), "When it ended", reading.run("ended")),
+    Metric("fsxwarm_run_exit_status", _G, (), "Its exit status", reading.run("exit")),
+    Metric("fsxwarm_run_found_files", _G, (), "Files that it found", reading.run("found_files")),
+    Metric("fsxwarm_run_found_bytes", _G, (), "Their sizes", reading.run("found_bytes")),
+    Metric("fsxwarm_run_coverage_ratio", _G, (), "Resident bytes of all bytes found", reading.run("coverage")),
 )
