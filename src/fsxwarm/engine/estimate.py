@@ -8,11 +8,12 @@ from typing import Final, NamedTuple
 
 from fsxwarm.engine.crew import Crew
 from fsxwarm.engine.intake import Sieve
-from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
+from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles, is_released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.space import Measure, measure_mount
 from fsxwarm.model.diagnosis import why_blocked
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
+from fsxwarm.model.hsm import Flags
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.tally import Tally
 from fsxwarm.model.units import Amount
@@ -139,28 +140,16 @@ class Estimator:
         return self.estimate
 
     async def _look(self, entries: Sequence[Entry]) -> None:
-        denied: list[Entry] = []
-        states = await self._looks.states([entry.path for entry in entries])
-        for entry, state in zip(entries, states, strict=True):
-            if isinstance(state, Trouble):
-                if state.errno in DENIED:
-                    denied.append(entry)
-                else:
-                    self._unclear(entry, state)
-            elif not state.released:
-                self.estimate.resident.add(entry.size)
-            elif state.restorable:
-                self._released(entry)
-            else:
-                self.estimate.blocked.setdefault(why_blocked(state), Tally()).add(entry.size)
-        answers = await self._looks.released([entry.path for entry in denied])
-        for entry, answer in zip(denied, answers, strict=True):
+        answers = await self._looks.states_or_released([entry.path for entry in entries])
+        for entry, answer in zip(entries, answers, strict=True):
             if isinstance(answer, Trouble):
                 self._unclear(entry, answer)
-            elif answer:
-                self._released(entry)
-            else:
+            elif not is_released(answer):
                 self.estimate.resident.add(entry.size)
+            elif isinstance(answer, Flags) and not answer.restorable:
+                self.estimate.blocked.setdefault(why_blocked(answer), Tally()).add(entry.size)
+            else:
+                self._released(entry)
 
     def _released(self, entry: Entry) -> None:
         reason = self._barred.pop(entry.key, None)

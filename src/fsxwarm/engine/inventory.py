@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from fsxwarm.engine.looks import AT_ONCE, DENIED, Looks
+from fsxwarm.engine.looks import AT_ONCE, Looks
 from fsxwarm.engine.release import named
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Trouble
@@ -148,20 +148,15 @@ class Inventory:
     async def _look(self, scan: Scan, entries: list[Entry], pace: _Pace) -> None:
         await self._calm.wait()
         await pace.spend(len(entries))
-        denied: list[Entry] = []
-        for entry, flags in zip(entries, await self._looks.states([entry.path for entry in entries]), strict=True):
-            if not isinstance(flags, Trouble):
-                scan.count_flags(entry.size, flags)
-            elif flags.errno in DENIED:
-                denied.append(entry)
-            else:
+        answers = await self._looks.states_or_released([entry.path for entry in entries])
+        for entry, answer in zip(entries, answers, strict=True):
+            if isinstance(answer, Trouble):
                 scan.unknown_files += 1
-        for entry, released in zip(denied, await self._looks.released([e.path for e in denied]), strict=True):
-            if isinstance(released, Trouble):
-                scan.unknown_files += 1
+            elif isinstance(answer, Flags):
+                scan.count_flags(entry.size, answer)
             else:
                 scan.unread_files += 1
-                scan.count(entry.size, released=released)
+                scan.count(entry.size, released=answer)
 
 
 def _place(folder: bytes) -> list[bytes]:

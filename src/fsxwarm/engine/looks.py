@@ -72,6 +72,16 @@ class Looks:
         """Tell which are released, without reading rights."""
         return await self._look(self._hsm.released, paths)
 
+    async def states_or_released(
+        self, paths: Sequence[bytes], keys: Sequence[Key] = ()
+    ) -> list[Flags | bool | Trouble]:
+        """Read flags; of a file whose flags may not be read, tell instead whether it is released."""
+        found: list[Flags | bool | Trouble] = [*await self.states(paths, keys)]
+        denied = [at for at, state in enumerate(found) if isinstance(state, Trouble) and state.errno in DENIED]
+        for at, answer in zip(denied, await self.released([paths[at] for at in denied]), strict=True):
+            found[at] = answer
+        return found
+
     async def _look(
         self, call: Callable[[Sequence[bytes]], Awaitable[list[T | Trouble]]], paths: Sequence[bytes]
     ) -> list[T | Trouble]:
@@ -82,6 +92,11 @@ class Looks:
         except CallHungError as error:
             return [Trouble(path, errno.ETIMEDOUT, str(error)) for path in paths]
         return await really_gone(self._tree, answers)
+
+
+def is_released(answer: Flags | bool) -> bool:  # noqa: FBT001 - what `states_or_released` tells
+    """Whether a file is released, by its flags or as it was told."""
+    return answer.released if isinstance(answer, Flags) else answer
 
 
 async def really_gone(tree: Tree, answers: list[T | Trouble]) -> list[T | Trouble]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from fsxwarm.engine.crew import Crew
 from fsxwarm.engine.folders import cut, parent
-from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
+from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles, is_released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Resident, Trouble
 from fsxwarm.model.hsm import Action, Flags
@@ -108,34 +108,22 @@ class Survey:
         return self.status
 
     async def _look(self, entries: Sequence[Entry]) -> None:
+        flags = self.status.flags
         released: list[Entry] = []
-        denied: list[Entry] = []
-        states = await self._looks.states([entry.path for entry in entries])
-        for entry, state in zip(entries, states, strict=True):
-            if isinstance(state, Trouble):
-                if state.errno in DENIED:
-                    denied.append(entry)
-                else:
-                    self._unknown(entry, state)
-                continue
-            self._count(parent(entry.path), entry.size, released=state.released)
-            if self.status.flags is not None:
-                self.status.flags.count(state, entry.size)
-                if state.released:
-                    released.append(entry)
-        await self._look_without_rights(denied)
-        if self.status.flags is not None:
-            await self._look_for_restores(released, self.status.flags)
-
-    async def _look_without_rights(self, entries: Sequence[Entry]) -> None:
-        answers = await self._looks.released([entry.path for entry in entries])
+        answers = await self._looks.states_or_released([entry.path for entry in entries])
         for entry, answer in zip(entries, answers, strict=True):
             if isinstance(answer, Trouble):
                 self._unknown(entry, answer)
                 continue
-            self._count(parent(entry.path), entry.size, released=answer)
-            if self.status.flags is not None:
-                self.status.flags.unread.add(entry.size)
+            self._count(parent(entry.path), entry.size, released=is_released(answer))
+            if flags is not None and isinstance(answer, Flags):
+                flags.count(answer, entry.size)
+                if answer.released:
+                    released.append(entry)
+            elif flags is not None:
+                flags.unread.add(entry.size)
+        if flags is not None:
+            await self._look_for_restores(released, flags)
 
     async def _look_for_restores(self, entries: Sequence[Entry], flags: FlagTallies) -> None:
         actions = await self._looks.actions([entry.path for entry in entries])

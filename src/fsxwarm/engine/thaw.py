@@ -14,8 +14,9 @@ from typing import Final, NamedTuple, Protocol
 
 from fsxwarm.engine.atlas import Atlas
 from fsxwarm.engine.backlog import Backlog
-from fsxwarm.engine.looks import DENIED, Looks
-from fsxwarm.model.entry import Entry, Key, Trouble
+from fsxwarm.engine.looks import Looks
+from fsxwarm.model.entry import Entry, Key
+from fsxwarm.model.hsm import Flags
 from fsxwarm.model.outcome import Reason
 from fsxwarm.model.s3 import THAW_COSTS, Stored, ThawTier, refusal
 from fsxwarm.model.tally import Tally
@@ -297,16 +298,9 @@ class Thawer:
 
     async def _released(self, entries: Sequence[Entry]) -> list[Entry]:
         """Those that only S3 holds; thawing for any other would be money for nothing."""
-        paths = [entry.path for entry in entries]
-        states = await self._looks.states(paths)
-        denied = [path for path, state in zip(paths, states, strict=True) if _may_not(state)]
-        answers = dict(zip(denied, await self._looks.released(denied), strict=True))
+        states = await self._looks.states_or_released([entry.path for entry in entries])
         return [
             entry
             for entry, state in zip(entries, states, strict=True)
-            if answers.get(entry.path) is True or not (isinstance(state, Trouble) or not state.restorable)
+            if state is True or (isinstance(state, Flags) and state.restorable)
         ]
-
-
-def _may_not(state: object) -> bool:
-    return isinstance(state, Trouble) and state.errno in DENIED

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
+from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles, is_released
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Key, Resident, Trouble, stat_proves_resident
 from fsxwarm.model.hsm import Action
@@ -144,20 +144,13 @@ class Waiting:
     async def _released(self, some: Sequence[_Cold]) -> list[_Cold]:
         """Those that their flags do not show to be resident."""
         released: list[_Cold] = []
-        denied: list[_Cold] = []
-        states = await self._looks.states([cold.path for cold in some], [cold.key for cold in some])
+        states = await self._looks.states_or_released([cold.path for cold in some], [cold.key for cold in some])
         for cold, state in zip(some, states, strict=True):
-            if not isinstance(state, Trouble):
-                if state.released:
-                    released.append(cold)
-            elif state.errno in DENIED:
-                denied.append(cold)
-            elif state.errno in (*GONE, errno.ESTALE):
+            if isinstance(state, Trouble) and state.errno in (*GONE, errno.ESTALE):
                 self.vanished += 1
-            else:
+            elif isinstance(state, Trouble) or is_released(state):
                 released.append(cold)
-        answers = await self._looks.released([cold.path for cold in denied])
-        return released + [cold for cold, answer in zip(denied, answers, strict=True) if answer is not False]
+        return released
 
     async def _doubt(self, seconds: float) -> None:
         """Say whether anybody restores what is waited for."""
