@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from fsxwarm.cli.commands import COMMANDS
 
 
 def _run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -30,6 +33,15 @@ def test_each_command_explains_itself(command: str) -> None:
     assert f"fsxwarm {command}" in done.stdout
     assert "--json" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "sim"])
+def test_help_is_readable_on_a_narrow_terminal(command: str) -> None:
+    """What an option takes is one short word, so that there is room for what it does."""
+    lines = _run(command, "--help", COLUMNS="80").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < 140
+    assert [line for line in lines if "<=" in line or re.search(r"<\w+\|", line)] == []
 
 
 def test_release_warns_that_open_files_are_released() -> None:
@@ -57,6 +69,10 @@ def test_without_a_command_the_help_is_shown_and_the_status_is_usage() -> None:
         (["status", ""], "empty PATH"),
         (["status", "--by-folder", "deep", "/"], "--by-folder"),
         (["status", "--by-folder", "-1", "/"], "--by-folder"),
+        (["jobs", "priority", "1", "500"], "'500' is no whole number from 0 to 100"),
+        (["preload", "--attempts", "0", "/"], "'0' is no whole number from 1 to 100"),
+        (["preload", "--window", "\u0661", "/"], "is no whole number from 1 to 100,000"),
+        (["preload", "--tier", "glacial", "/"], "Invalid value for '--tier': 'glacial' is not one of"),
         (["status", "-0", "/"], "--files-from"),
         (["status", "/", "--include", "[a"], "--include: "),
         (["status", "--files-from", "/nowhere/list"], "/nowhere/list"),

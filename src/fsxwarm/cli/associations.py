@@ -63,7 +63,7 @@ class AssociationsDocument(TypedDict):
 def associations(paths: Paths = None, *, json: Json = False) -> Exit:
     """Show which folders are linked to which S3 prefixes, how they are kept in step, and what is wrong with them.
 
-    With PATHs only the associations that these lie in, or that lie in them. Asks FSx: needs AWS credentials.
+    With PATHs: only the associations that they lie in, or that lie below them. Asks FSx: needs AWS credentials.
     """
 
     async def work(app: App) -> Exit:

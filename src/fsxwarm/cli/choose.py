@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fsxwarm.cli.options import WHO
 from fsxwarm.cli.output import complain
 from fsxwarm.client import wire
 from fsxwarm.errors import FsxwarmError, Kind
@@ -16,8 +17,12 @@ from fsxwarm.errors import FsxwarmError, Kind
 if TYPE_CHECKING:
     from fsxwarm.client.client import Client
 
-Local = Annotated[bool, typer.Option("--local", help="Work here in this process, even where a daemon answers.")]
-ByDaemon = Annotated[bool, typer.Option("--daemon", help="Ask the daemon, or fail where none answers.")]
+Local = Annotated[
+    bool, typer.Option("--local", help="Work here in this process, even where a daemon answers.", rich_help_panel=WHO)
+]
+ByDaemon = Annotated[
+    bool, typer.Option("--daemon", help="Ask the daemon, or fail where none answers.", rich_help_panel=WHO)
+]
 
 _CONFIG: Final = "/etc/fsxwarm/config.toml"
 

@@ -14,7 +14,7 @@ COMMANDS: Final = {
     "plan": "Say what a preload would take: how much, what S3 will refuse, whether it fits, and how long it takes.",
     "status": "Show how much is resident on FSx and how much is **released**, that is only in S3.",
     "wait": "Wait until files are resident that something else restores: a job of the daemon, a preload, other nodes.",
-    "release": "Give the space of files back that S3 holds too. No data is lost: reading them, or a preload, brings it"
+    "release": "Give back the space of files that S3 holds too. No data is lost: reading them, or a preload, brings it"
     " back.",
     "pin": "Pin files: neither fsxwarm nor an FSx release task gives their space back until they are unpinned.",
     "unpin": "Unpin files: let them be released again. Clears Lustre's norelease flag.",
@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "top": "Watch the daemon: jobs, rate, window, space, what is slow and what failed. `q` or Ctrl-C leaves.",
     "page": "Print an address at which a browser sees your jobs, folders and failures. Read-only.",
     "report": "Work with the reports that `preload --report` writes.",
-    "slurm": "Check what a job of Slurm says that it needs; submit it behind a job that warms.",
+    "slurm": "Check what a Slurm job says it needs; submit it behind a job that warms.",
     "config": "Check or show the configuration of daemon and commands.",
     "sim": "Make a simulated FSx for Lustre in DIR and run it until Ctrl-C: files, an lfs, metadata servers, copy"
     " agents.",

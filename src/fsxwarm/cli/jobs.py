@@ -26,7 +26,7 @@ from fsxwarm.cli.job_view import (
     show_jobs,
     show_origin,
 )
-from fsxwarm.cli.options import Json, ReportOption
+from fsxwarm.cli.options import Json, ReportOption, whole
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.schema import error_document
@@ -95,7 +95,9 @@ def show(job: Job, *, json: Json = False) -> Exit:
 def wait(
     job: Job,
     *,
-    ready: Annotated[bool, typer.Option("--ready", help="Until the share asked for is resident.")] = False,
+    ready: Annotated[
+        bool, typer.Option("--ready", help="Only until the share that the job asked for is resident.")
+    ] = False,
     report: ReportOption = None,
     json: Json = False,
 ) -> Exit:
@@ -150,7 +152,10 @@ def cancel(job: Job, *, json: Json = False) -> Exit:
 @jobs.command()
 def priority(
     job: Job,
-    value: Annotated[int, typer.Argument(metavar="PRIORITY", min=0, max=100, help="Higher goes first; 50 is usual.")],
+    value: Annotated[
+        int,
+        typer.Argument(metavar="PRIORITY", parser=whole(0, 100), help="From 0 to 100: higher goes first, 50 is usual."),
+    ],
     *,
     json: Json = False,
 ) -> Exit:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fsxwarm.cli.options import absolute
+from fsxwarm.cli.options import WHICH, absolute
 from fsxwarm.cli.output import complain, show_path
 from fsxwarm.cli.run import run
 from fsxwarm.engine.latest import newest
@@ -21,6 +21,7 @@ Latest = Annotated[
         help="Also the newest folder that matches, such as 'ckpt/step-*' (quoted), and is complete: the one with the"
         " highest numbers in its name that has the file --marker.",
         show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 Marker = Annotated[
@@ -30,6 +31,7 @@ Marker = Annotated[
         metavar="NAME",
         help="With --latest: the file that is written into a checkpoint last, such as DONE.",
         show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 

@@ -80,7 +80,7 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
         return error.exit
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # a usage error, of click's or, since typer brings its own click, of typer's
-        text = " ".join(format_message().split()).removesuffix(".")
+        text = " ".join(format_message().split()).removesuffix(".").replace("Value error, ", "")
         if text:  # a group of commands without one has shown its help
             context = getattr(error, "ctx", None)  # its parser's errors have none
             command = path_of(arguments) if context is None else context.command_path

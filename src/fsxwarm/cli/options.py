@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
+from fsxwarm.cli.output import safe
 from fsxwarm.config import Backend
 from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.braces import expand_braces
@@ -16,6 +17,12 @@ from fsxwarm.model.s3 import CheckS3, is_uri
 from fsxwarm.model.units import parse_duration
 
 T = TypeVar("T")
+
+WHICH: Final = "Which files"
+PACE: Final = "Room and pace"
+S3: Final = "S3"
+WHO: Final = "Lustre and daemon"
+"""Titles under which a command's help has its options."""
 
 Paths = Annotated[
     list[str] | None,
@@ -31,10 +38,18 @@ FilesFrom = Annotated[
         "--files-from",
         metavar="FILE",
         help="Also take the files that FILE lists, one a line, in that order; - is standard input.",
+        show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 Nul = Annotated[
-    bool, typer.Option("-0", "--null", help="The list is separated by NUL bytes, as find -print0 writes it.")
+    bool,
+    typer.Option(
+        "-0",
+        "--null",
+        help="The list is separated by NUL bytes, as `find -print0` writes it.",
+        rich_help_panel=WHICH,
+    ),
 ]
 Include = Annotated[
     list[str] | None,
@@ -43,6 +58,7 @@ Include = Annotated[
         metavar="GLOB",
         help="Only files that match, such as `*.tar` or `train/**/*.bin`. May be given several times.",
         show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 Exclude = Annotated[
@@ -50,27 +66,38 @@ Exclude = Annotated[
     typer.Option(
         "--exclude",
         metavar="GLOB",
-        help="No files or folders that match. May be given several times.",
+        help="Leave out files and folders that match. May be given several times.",
         show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 Braces = Annotated[
-    bool, typer.Option("--braces", help="Expand braces in PATH as a shell does: `shard-{000..127}.tar`, `{train,val}`.")
+    bool,
+    typer.Option(
+        "--braces",
+        help="Expand braces in PATH as a shell does: `shard-{000..127}.tar`, `{train,val}`.",
+        rich_help_panel=WHICH,
+    ),
 ]
 CheckS3Option = Annotated[
     CheckS3,
     typer.Option(
         "--check-s3",
-        help="Look first at what S3 holds. auto: as long as that takes at most one request for 200 files, and AWS"
-        " credentials are there. always: whatever it takes; fail if it cannot be done.",
+        metavar="WHEN",
+        help="Look first at what S3 holds: always (fail if that cannot be done), never, or auto: if there are AWS"
+        " credentials, as long as one request tells of 200 files or more.",
+        rich_help_panel=S3,
     ),
 ]
 BackendOption = Annotated[
     Backend | None,
     typer.Option(
         "--backend",
-        help="Speak to Lustre natively, without a process a call, or by lfs; auto does the former where it works.",
-        show_default="auto",
+        metavar="HOW",
+        help="How Lustre is spoken to: native (its own calls, without a process for each), lfs, or auto, the default:"
+        " native where that works.",
+        show_default=False,
+        rich_help_panel=WHO,
     ),
 ]
 ReportOption = Annotated[
@@ -83,6 +110,10 @@ ReportOption = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of text.")]
+
+
+_DIGITS: Final = 10
+"""More than any number has that means something."""
 
 
 def expanded(paths: Sequence[str], *, braces: bool) -> Sequence[str]:
@@ -104,6 +135,18 @@ def read(parse: Callable[[str], T], text: str, option: str) -> T:
         return parse(text)
     except ValueError as error:
         raise FsxwarmError(Kind.USAGE, f"{option}: {error}") from None
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Make a parser of whole numbers from `least` to `most`. What it raises is the command line's own error."""
+
+    def number(given: str) -> int:
+        text = str(given)  # a default comes as the number that it is
+        if not (text.isascii() and text.isdigit() and len(text) < _DIGITS and least <= int(text) <= most):
+            raise typer.BadParameter(f"'{safe(text)}' is no whole number from {least:,} to {most:,}")
+        return int(text)
+
+    return number
 
 
 def some_time(text: str | None, option: str) -> float | None:

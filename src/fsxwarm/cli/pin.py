@@ -28,8 +28,8 @@ def pin(
 ) -> Exit:
     """Pin files: neither fsxwarm nor an FSx release task gives their space back until they are unpinned.
 
-    Sets Lustre's norelease flag, which stays with the file. It needs to be yours, or you need to be root. It does
-    not restore released files: preload them.
+    Sets Lustre's norelease flag, which stays with the file. A file must be yours, unless you are root. Released files
+    are not restored: preload them.
     """
     return _set(Wanted(paths, files_from, nul, include, exclude, braces), json=json, on=True)
 

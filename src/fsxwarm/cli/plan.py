@@ -12,6 +12,7 @@ from fsxwarm.cli.earlier import earlier_runs
 from fsxwarm.cli.estimate_view import progress
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import (
+    PACE,
     BackendOption,
     Braces,
     CheckS3Option,
@@ -22,6 +23,7 @@ from fsxwarm.cli.options import (
     Nul,
     Paths,
     read,
+    whole,
 )
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.plan_view import plan_document, show
@@ -46,11 +48,21 @@ def plan(  # noqa: PLR0913 - a command's arguments are its options
     braces: Braces = False,
     by_folder: Annotated[
         int,
-        typer.Option("--by-folder", metavar="DEPTH", min=0, help="Name the biggest folders so far below each PATH."),
+        typer.Option(
+            "--by-folder",
+            metavar="DEPTH",
+            parser=whole(0, 1000),
+            help="Name the biggest folders, so many levels below each PATH.",
+        ),
     ] = 1,
     reserve: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Space that must be left free: 5% or 500GB.", show_default="5%"),
+        typer.Option(
+            metavar="SIZE",
+            help="Space to leave free: 5% (the default) or 500GB.",
+            show_default=False,
+            rich_help_panel=PACE,
+        ),
     ] = None,
     check_s3: CheckS3Option = CheckS3.AUTO,
     backend: BackendOption = None,

@@ -14,6 +14,8 @@ from fsxwarm.cli.background import Child, detach, state_folder
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.latest import Latest, Marker, with_latest
 from fsxwarm.cli.options import (
+    PACE,
+    WHICH,
     BackendOption,
     Braces,
     CheckS3Option,
@@ -26,6 +28,7 @@ from fsxwarm.cli.options import (
     ReportOption,
     read,
     some_time,
+    whole,
 )
 from fsxwarm.cli.preload_run import Command, estimate, warm
 from fsxwarm.cli.progress import Mode, choose
@@ -46,6 +49,7 @@ OrderOption = Annotated[
         help="Which files come first: listed, path, largest, smallest or newest. `listed` takes them as they come:"
         " a list's own order, folders from the top. The others hold all wanted files in memory to sort them, some"
         " 300 bytes each.",
+        rich_help_panel=WHICH,
     ),
 ]
 RetryFailed = Annotated[
@@ -53,15 +57,16 @@ RetryFailed = Annotated[
     typer.Option(
         "--retry-failed",
         metavar="FILE",
-        help="Take the files that did not become resident according to a report that --report wrote.",
+        help="Take the files that did not become resident, by the report that --report wrote.",
         show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 Deadline = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Stop after so long, as 90s, 15m or 2h, and exit with 4 if files are left.",
+        help="Stop after so long: 90s, 15m, 2h. Exits with 4 if files are left.",
         show_default=False,
     ),
 ]
@@ -94,7 +99,7 @@ Rate = Annotated[
     str | None,
     typer.Option(
         metavar="RATE",
-        help="With --dry-run: how fast FSx restores, as 1GB/s. Otherwise what earlier runs reached is taken.",
+        help="With --dry-run: how fast FSx restores, such as 1GB/s. Without it: as fast as earlier runs.",
         show_default=False,
     ),
 ]
@@ -111,17 +116,26 @@ Reserve = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Space to leave free: 5% or 500GB. If not all fits into the rest, asking stops, and the exit status is 6.",
-        show_default="5%",
+        help="Space to leave free: 5% (the default) or 500GB. If not all fits into the rest, asking stops, and the exit"
+        " status is 6.",
+        show_default=False,
+        rich_help_panel=PACE,
     ),
 ]
 Fit = Annotated[
-    bool, typer.Option("--fit", help="If not all of it fits, warm what does, in order, and leave out the rest.")
+    bool,
+    typer.Option(
+        "--fit", help="If not all of it fits, warm what does, in order, and leave out the rest.", rich_help_panel=PACE
+    ),
 ]
 Attempts = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, max=100, help="How often to ask for a file before it counts as failed.", show_default="3"
+        metavar="N",
+        parser=whole(1, 100),
+        help="How often to ask for a file before it counts as failed: 3 times, if not said.",
+        show_default=False,
+        rich_help_panel=PACE,
     ),
 ]
 WindowOption = Annotated[
@@ -129,11 +143,11 @@ WindowOption = Annotated[
     typer.Option(
         "--window",
         metavar="N",
-        min=1,
-        max=100_000,
-        help="Keep so many files in flight at each metadata target, instead of finding out how many are worth it."
-        " More than 5,000 or so slow the file system down for everybody.",
+        parser=whole(1, 100_000),
+        help="Keep so many files in flight at each metadata target, instead of learning how many help. More than 5,000"
+        " or so slow the file system down for everybody.",
         show_default=False,
+        rich_help_panel=PACE,
     ),
 ]
 Progress = Annotated[

@@ -77,8 +77,8 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         bool,
         typer.Option(
             "--service",
-            help="Let FSx release whole PATHs by itself, by --older-than in whole days (0d: any age), without patterns."
-            " It takes tasks of 32 paths each, one after another. For anything finer leave this out.",
+            help="Let FSx release whole PATHs by itself: what --older-than says, in whole days (0d: any age), and no"
+            " patterns. It takes tasks of 32 paths each, one after another. For anything finer leave this out.",
         ),
     ] = False,
     task_report: Annotated[
@@ -86,7 +86,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
         typer.Option(
             "--task-report",
             metavar="S3",
-            help="With --service: FSx writes the files that it could not release there, below what is linked.",
+            help="With --service: where FSx is to list the files that it could not release, below a linked prefix.",
             show_default=False,
         ),
     ] = None,
@@ -97,7 +97,7 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     by_daemon: ByDaemon = False,
     json: Json = False,
 ) -> Exit:
-    """Give the space of files back that S3 holds too. No data is lost: reading them, or a preload, brings it back.
+    """Give back the space of files that S3 holds too. No data is lost: reading them, or a preload, brings it back.
 
     Files that are dirty, never archived, pinned, lost, being restored, or not yours to write are left alone and
     counted. Beware that Lustre also releases files that somebody merely holds **open**: a running job then

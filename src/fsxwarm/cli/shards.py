@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fsxwarm.cli.options import read
+from fsxwarm.cli.options import WHICH, read
 from fsxwarm.model.shard import Shard, parse_shard
 
 ShardOption = Annotated[
@@ -17,10 +17,11 @@ ShardOption = Annotated[
     typer.Option(
         "--shard",
         metavar="I/N",
-        help="Take only one of N equal parts of the files, as 3/16, so that N machines share them out. `auto` finds"
-        " I and N in a task of srun or of a job array; auto/N only I, in an indexed job of Kubernetes. The windows of a"
+        help="Only one of N equal parts of the files, such as 3/16: so N machines share them out. `auto` finds I and N"
+        " in a task of srun or of a job array, auto/N finds I in an indexed job of Kubernetes. The windows of a"
         " preload are divided by N, and the name of its report gets the shard.",
         show_default=False,
+        rich_help_panel=WHICH,
     ),
 ]
 

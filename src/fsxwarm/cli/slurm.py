@@ -21,7 +21,7 @@ from fsxwarm.model.order import Order
 from fsxwarm.model.sbatch import CommandLine, parse_sbatch
 from fsxwarm.model.units import format_duration
 
-slurm = typer.Typer(help="Check what a job of Slurm says that it needs; submit it behind a job that warms.")
+slurm = typer.Typer(help="Check what a Slurm job says it needs; submit it behind a job that warms.")
 
 _NUMBER: Final = re.compile(r"[0-9]+")
 _WITHIN: Final = 120.0

@@ -9,7 +9,7 @@ import typer
 from fsxwarm.app import App
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.live import ticking
-from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths
+from fsxwarm.cli.options import BackendOption, Braces, Exclude, FilesFrom, Include, Json, Nul, Paths, whole
 from fsxwarm.cli.output import emit_json
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, this_shard
@@ -38,7 +38,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         typer.Option(
             "--by-folder",
             metavar="DEPTH",
-            min=0,
+            parser=whole(0, 1000),
             help="Break the numbers down by folder, DEPTH levels below each PATH.",
             show_default=False,
         ),
@@ -52,7 +52,7 @@ def status(  # noqa: PLR0913 - a command's arguments are its options
         ),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 3 unless every file is resident, for scripts.")
+        bool, typer.Option("--check", help="For scripts: exit with 3 unless every file is resident.")
     ] = False,
     backend: BackendOption = None,
     local: Local = False,

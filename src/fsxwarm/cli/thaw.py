@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from fsxwarm.app import App
+from fsxwarm.cli.options import S3, whole
 from fsxwarm.cli.schema import ThawDocument, tally
 from fsxwarm.engine.looks import Looks
 from fsxwarm.engine.preflight import Inspector, Preflight
@@ -24,7 +25,8 @@ Thaw = Annotated[
     typer.Option(
         "--thaw",
         help="Have objects in Glacier, Deep Archive and archive tiers thawed, for which S3 charges; wait,"
-        " and restore their files last. Looks at every object first, as --check-s3 always.",
+        " and restore their files last. Looks at every object first, like --check-s3 always.",
+        rich_help_panel=S3,
     ),
 ]
 Tier = Annotated[
@@ -32,9 +34,11 @@ Tier = Annotated[
     typer.Option(
         "--tier",
         case_sensitive=False,
-        help="With --thaw: how fast and how dear. Bulk is the cheapest and takes up to 12 hours, 48 for Deep Archive;"
-        " Standard 5 and 12; Expedited minutes, and not for Deep Archive.",
-        show_default="Bulk",
+        metavar="TIER",
+        help="With --thaw: how fast, and how dear. Bulk (the default) is the cheapest, and takes up to 12 hours, 48 for"
+        " Deep Archive; Standard 5 and 12 hours; Expedited some minutes, but not for Deep Archive.",
+        show_default=False,
+        rich_help_panel=S3,
     ),
 ]
 Days = Annotated[
@@ -42,10 +46,10 @@ Days = Annotated[
     typer.Option(
         "--days",
         metavar="N",
-        min=1,
-        max=365,
-        help="With --thaw: for how many days S3 keeps, and charges for, the copy that can be read.",
-        show_default="7",
+        parser=whole(1, 365),
+        help="With --thaw: for how many days S3 keeps the copy that can be read, and charges for it: 7, if not said.",
+        show_default=False,
+        rich_help_panel=S3,
     ),
 ]
 

@@ -87,13 +87,16 @@ def wait(  # noqa: PLR0913 - a command's arguments are its options
     ready: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE", help="Until the first SHARE of the bytes is resident, in order: 0.2 or 20%.",
-            show_default="all",
+            metavar="SHARE",
+            help="Only until the first SHARE of the bytes is resident, in order: 0.2 or 20%.",
+            show_default=False,
         ),
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Give up after so long, and exit with 4.", show_default="never"),
+        typer.Option(
+            metavar="TIME", help="Give up after so long: 90s, 15m, 2h. Exits with 4 then.", show_default=False
+        ),
     ] = None,
     backend: BackendOption = None,
     local: Local = False,
