@@ -80,10 +80,10 @@ class Run:
     """What came of it. Seconds are virtual, from the start on; memory in bytes.
 
     `sound` are the files that nothing goes wrong with, `lost` those that nobody can restore, `left` those that were
-    still released in the end. `resident` is when the last sound file was, `bound` what they take at the least, `asking`
-    the time from the first request until then. `ended` is when the way itself was done: fsxwarm then knows of every
-    file what has become of it. `memory` is by how much the process grew, the simulation's own growth in it; `cpu` the
-    real seconds of processor time that all of it took. `deepest` is the most that the
+    still released in the end. `resident` is when the last sound file was, `bound` what all that were resident by then
+    take at the least, `asking` the time from the first request until then. `ended` is when the way itself was done:
+    fsxwarm then knows of every file what has become of it. `memory` is by how much the process grew, the simulation's
+    own growth in it; `cpu` the real seconds of processor time that all of it took. `deepest` is the most that the
     queues of all metadata targets held together.
     """
 
@@ -114,13 +114,18 @@ class Run:
 
 
 class _Arrivals:
-    """Notes when the last sound file became resident, and the most files that the servers had in their queues."""
+    """Notes when the last sound file became resident, and the most files that the servers had in their queues.
+
+    `cured` are the sizes of other files that were resident by then: they took their share of the servers' time.
+    """
 
     def __init__(self, world: World, names: VirtualNamespace, meter: Meter, trouble: Trouble | None) -> None:
         nodes = world.nodes.values()
         self.unsound = {node.fid for node in nodes if trouble and trouble.rule(node, 0)}
         self.first, self.last = 0.0, 0.0
         self.deepest = 0
+        self.cured: list[int] = []
+        self._since_last: list[int] = []
         self._world = world
         self._count = world.on_data
         world.on_data = self._note
@@ -135,6 +140,10 @@ class _Arrivals:
         self._count(node, resident)
         if resident and node.fid not in self.unsound:
             self.last = self._world.now
+            self.cured += self._since_last
+            self._since_last.clear()
+        elif resident:
+            self._since_last.append(node.size)
 
 
 def contest(row: Row, way: Way) -> Run:
@@ -170,7 +179,7 @@ async def _contest(row: Row, way: Way) -> Run:
         lost=len(arrivals.unsound) if row.trouble and row.trouble.tries is None else 0,
         left=sum(names.file(path).node.flags.released for path in paths),
         bytes=sum(sound),
-        bound=spec.lower_bound(len(sound), sum(sound)),
+        bound=spec.lower_bound(len(sound + arrivals.cured), sum(sound + arrivals.cured)),
         resident=arrivals.last,
         asking=arrivals.last - arrivals.first,
         ended=ended,

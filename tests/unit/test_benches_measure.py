@@ -12,6 +12,7 @@ from bench.contest import Row, Trouble, Way, contest
 from fsxwarm.sim.datasets import Dataset
 from fsxwarm.sim.faults import Fault
 from fsxwarm.sim.layout import fixed
+from fsxwarm.sim.spec import WorldSpec
 
 TREE = Row(Dataset(300, fixed(100_000)))
 BENCHES = Path(__file__).parent.parent / "bench"
@@ -44,6 +45,14 @@ def test_files_that_stall_once_are_cured() -> None:
     run = contest(replace(TREE, trouble=Trouble(Fault.STUCK, 0.01, tries=1)), Way())
     assert 0 < run.files - run.sound < 10
     assert run.left == run.lost == 0
+    assert run.ended > 75
+
+
+def test_files_that_stall_hardly_hold_up_the_others() -> None:
+    tree = Row(Dataset(1500, fixed(3_000_000)), WorldSpec(max_requests=10_000))
+    run = contest(replace(tree, trouble=Trouble(Fault.STUCK, 0.05, tries=1)), Way())
+    assert run.sound < run.files
+    assert run.resident < 15  # the stalled ones are cured after 75 seconds
     assert run.ended > 75
 
 

@@ -176,6 +176,26 @@ def test_files_that_are_stuck_for_good_do_not_stop_the_others() -> None:
     assert passed > 100
 
 
+def test_others_go_past_what_is_stuck_as_long_as_some_get_through() -> None:
+    window = Window(WindowPolicy(start=20), 0.0)
+    window.submitted(20, 20, 0.0)
+    for number in range(3):
+        window.settled(nbytes=MB, took=0.5, in_flight=19 - number, now=0.5)
+    window.stuck = 17
+    window.tick(17, hungry=True, now=1.0)
+    window.stuck = 100  # so many have been asked for, one by one, and are stuck as well
+    while_some_come = window.size
+    assert while_some_come == window.moving + 100
+    window.tick(100, hungry=True, now=10.0)
+    assert window.size == 2 * window.moving  # nobody has come for long
+    opened = []
+    for second in range(11, 200):
+        before = window.size
+        window.tick(max(100, before), hungry=True, now=float(second))
+        opened.append(window.size - before)
+    assert 0 < sum(opening > 0 for opening in opened) < 8  # now and then a few, to see whether they get through
+
+
 @pytest.mark.parametrize(("size", "limit"), [(MB // 10, "files/s"), (2 * GB, "bytes/s")])
 def test_tells_which_limit_binds(size: int, limit: str) -> None:
     window = warm(Facility(8, 0.2), [size] * 200).window

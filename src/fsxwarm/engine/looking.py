@@ -76,11 +76,15 @@ class Looker:
                 return await self._both(files, paths, keys)
 
     async def _both(self, files: Sequence[Entry], paths: list[bytes], keys: list[Key]) -> list[Sight]:
+        """Read the actions, then the flags of files that have none; a stat of those that turn out to be resident."""
         self.cost[Look.ACTION] += len(paths)
-        actions = await self._hsm.actions(paths, keys)
-        self.cost[Look.STATE] += len(paths)
-        states = await self._hsm.states(paths, keys)
-        sights = [_together(action, flags) for action, flags in zip(actions, states, strict=True)]
+        sights = [_by_action(action) for action in await self._hsm.actions(paths, keys)]
+        idle = [at for at, sight in enumerate(sights) if sight.action is None or not sight.action.restoring]
+        if idle:
+            self.cost[Look.STATE] += len(idle)
+            states = await self._hsm.states([paths[at] for at in idle], [keys[at] for at in idle])
+            for at, flags in zip(idle, states, strict=True):
+                sights[at] = _together(sights[at], flags)
         warm = [at for at, sight in enumerate(sights) if sight.flags is not None and not sight.flags.released]
         if warm and self._stat_settles:
             # Would a stat have told? Only one that is made now can say: the file may have just become resident.
@@ -111,9 +115,7 @@ def _by_layout(answer: bool | Trouble) -> Sight:  # noqa: FBT001 - it is the por
     return Sight(trouble=answer) if isinstance(answer, Trouble) else Sight(resident=not answer)
 
 
-def _together(action: Action | Trouble, flags: Flags | Trouble) -> Sight:
+def _together(sight: Sight, flags: Flags | Trouble) -> Sight:
     if isinstance(flags, Trouble):
         return Sight(trouble=flags)
-    if isinstance(action, Trouble):
-        return Sight(trouble=action)
-    return Sight(flags=flags, action=action)
+    return sight if sight.trouble is not None else replace(sight, flags=flags)

@@ -15,6 +15,8 @@ from fsxwarm.model.schedule import Turns
 
 _LOOK_AHEAD: Final = 1.0
 """Seconds ahead of its turn that a file's action is looked at; less than a look stays fresh."""
+_LINGER: Final = 5.0
+"""Seconds for which room in a window waits for more room, so that requests are large."""
 
 
 class Request:
@@ -98,7 +100,7 @@ class Asking:
         pending = lane.counts[Phase.LOOKING] + lane.counts[Phase.READY]
         turnover = min(window.rate_files * _LOOK_AHEAD, float(self._policy.ask_ahead))
         wanted = window.size - lane.at_fsx - pending + int(turnover)
-        if wanted <= 0 or (pending + lane.at_fsx and wanted < max(self._worthwhile(lane), 0.7 * turnover)):
+        if wanted <= 0 or (pending + lane.at_fsx and wanted < max(self._worthwhile(lane, now), 0.7 * turnover)):
             return
         taken = self._affordable(lane, min(wanted, self._policy.ask_ahead))
         doubtful: list[File] = []
@@ -116,9 +118,14 @@ class Asking:
         """Whether a request for a file does no harm if somebody else has it in flight; ours may be another matter."""
         return file.entry.dev in self._policy.skip_duplicates and not file.request
 
-    def _worthwhile(self, lane: Lane) -> int:
-        """How many files are worth a request: half of a small window, so that the other half keeps FSx busy."""
-        least = min(self._policy.request, max(1, lane.window.size // 2))
+    def _worthwhile(self, lane: Lane, now: float) -> int:
+        """How many files are worth a request: half of a small window, so that the other half keeps FSx busy.
+
+        One, where nothing has come of that half for a while.
+        """
+        if now > lane.quiet_since + _LINGER:
+            return 1
+        least = min(self._policy.request, max(1, lane.window.moving // 2))
         if not self._book.walking and not lane.unseen and not lane.looking_ahead:
             return min(least, max(1, len(lane.cold) + len(lane.ready)))
         return least
@@ -142,10 +149,10 @@ class Asking:
         filling = False
         while lane.ready and not self._book.stopped and now >= lane.window.paused_until:
             room = lane.window.size - lane.at_fsx
-            if room <= 0 or not (filling or self._is_worth_it(lane, room)):
+            if room <= 0 or not (filling or self._is_worth_it(lane, room, now)):
                 break
             most = self._policy.request
-            if lane.window.size < 2 * most:
+            if lane.window.moving < 2 * most:
                 # To the brim: files that end together would never leave room for a request of the rest.
                 filling = True
                 todo = min(room, len(lane.ready))
@@ -157,11 +164,11 @@ class Asking:
             lane.ready.remove(file)
             self._book.back_to_queue(file)
 
-    def _is_worth_it(self, lane: Lane, room: int) -> bool:
+    def _is_worth_it(self, lane: Lane, room: int, now: float) -> bool:
         """Whether to ask now, or to wait for more room or more company."""
         if not lane.at_fsx:
             return True
-        least = self._worthwhile(lane)
+        least = self._worthwhile(lane, now)
         more_to_come = lane.counts[Phase.LOOKING] or lane.cold
         return room >= least and (len(lane.ready) >= least or not more_to_come)
 
@@ -191,6 +198,7 @@ class Asking:
             file.looking = None
             file.strayed = False
         self.requests[number] = Request(batch)
+        lane.quiet_since = now
         lane.window.submitted(len(batch), lane.at_fsx, now)
         self._book.out.append(
             Submit(number, tuple(file.entry for file in batch), min(file.fresh_until for file in batch))

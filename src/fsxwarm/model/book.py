@@ -77,7 +77,6 @@ class Book:
         """Note that a file's restore does not move, or moves again; as long as ours does not, others may go past it."""
         if file.stuck != stuck:
             file.stuck = stuck
-            file.strayed |= stuck
             if file.at_fsx:
                 self.lane(file).window.stuck += 1 if stuck else -1
 
@@ -132,18 +131,22 @@ class Book:
         if file.entry.dev in self.room:
             self.room[file.entry.dev] -= file.entry.size
         self.finish(file, Outcome.RESTORED, took=took)
-        self.last_completion = now
+        self.last_completion = lane.quiet_since = now
         if self.stalled:
             self.stalled = False
             self.out.append(Say(Word.SYSTEM_MOVES))
-        for other in lane.scouts.ended(file):
-            if other.looking is None:
-                self.rounds.schedule(other, now)
+        self.look_at_once(lane.scouts.ended(file), now)
         if ours and on_time and not file.strayed:
             self.pace.restored(file.entry.size, took)
         if ours:
             size, alike = file.entry.size, not file.strayed
             lane.window.settled(nbytes=size, took=took, in_flight=lane.at_fsx, now=now, alike=alike)
+
+    def look_at_once(self, files: Iterable[File], now: float) -> None:
+        """Have files under watch looked at now, instead of when their own time comes."""
+        for file in files:
+            if file.looking is None:
+                self.rounds.schedule(file, now)
 
     def back_to_queue(self, file: File) -> None:
         """Let a file wait for its turn again, ahead of those that have not had one; settle one that nobody wants."""

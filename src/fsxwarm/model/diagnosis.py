@@ -29,14 +29,17 @@ class Verdict(Enum):
 
 
 def diagnose(sight: Sight, moved: int) -> Verdict:
-    """Judge a look at action and state (in this order); `moved` are the bytes that the look before saw moved."""
+    """Judge a look at a file's action and, where that is no restore, at its flags, in this order.
+
+    `moved` are the bytes that the look before saw moved.
+    """
     if sight.resident or (sight.flags is not None and not sight.flags.released):
         return Verdict.RESIDENT
     action = sight.action
+    if action is not None and action.restoring:
+        return _restoring(action, moved)
     if action is None or sight.flags is None:
         return Verdict.UNKNOWN
-    if action.restoring:
-        return _restoring(action, moved)
     if not action.idle:
         return Verdict.BUSY
     return Verdict.IDLE if sight.flags.restorable else Verdict.HOPELESS

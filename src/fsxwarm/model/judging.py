@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fsxwarm.model.asking import Asking
 from fsxwarm.model.book import Book
 from fsxwarm.model.diagnosis import FORBIDDEN, GONE, TOO_LONG, Verdict, diagnose, why_blocked
@@ -11,6 +13,9 @@ from fsxwarm.model.hsm import Flags
 from fsxwarm.model.mdt import LaneId
 from fsxwarm.model.messages import Cancel, Cancelled, Look, Looked, Say, Sight, Word
 from fsxwarm.model.outcome import Outcome, Reason
+
+_INSTANT: Final = 1e-3
+"""Seconds after its patience has run out that a file is asked after: it is over by then."""
 
 
 class Judging:
@@ -114,7 +119,6 @@ class Judging:
             self._book.rounds.again(file, now)
 
     def _diagnosed(self, file: File, sight: Sight, now: float) -> None:
-        lane = self._book.lane(file)
         verdict = diagnose(sight, file.moved)
         if file.phase is Phase.IN_FLIGHT:
             self._book.pace.late_file_was(file.entry.size, failed=verdict is Verdict.IDLE)
@@ -133,21 +137,34 @@ class Judging:
             case Verdict.HOPELESS if sight.flags is not None:
                 self._blocked(file, sight.flags)
                 return
+            case _:
+                self._goes_on(file, sight, verdict, now)
+        if file.phase in {Phase.IN_FLIGHT, Phase.WATCHED} and file.key in self._book.files:
+            self._book.rounds.again(file, now, diagnosed=True)
+            patience = self._policy.cure_patience if file.strayed else self._policy.patience
+            if (runs_out := file.moved_at + self._too_long(file, patience)) > now:
+                file.late = min(file.late, runs_out + _INSTANT)
+
+    def _goes_on(self, file: File, sight: Sight, verdict: Verdict, now: float) -> None:
+        """A late file is on its way: note how far it has come, and whether it is stuck."""
+        match verdict:
             case Verdict.QUEUED:
+                lane = self._book.lane(file)
                 file.moved_at = now
                 lane.waiting_asked = file.asked
                 lane.waiting_until = now + self._book.rounds.grace(file, now)
             case Verdict.MOVING if sight.action is not None:
                 file.moved, file.moved_at = sight.action.moved, now
-                self._book.set_stuck(file, stuck=False)
+                starts = not sight.action.moved  # it may have begun just now, or long ago
+                self._book.set_stuck(file, stuck=starts and self._book.pace.is_slow(file.entry.size, now - file.asked))
             case Verdict.WEDGED:
                 self._stuck(file, Reason.WEDGED, now)
             case Verdict.FROZEN if now - file.moved_at > self._too_long(file, self._policy.patience):
                 self._stuck(file, Reason.STALLED, now)
+            case Verdict.FROZEN if self._book.pace.is_slow(file.entry.size, now - file.moved_at):
+                self._book.set_stuck(file, stuck=True)
             case _:
                 pass
-        if file.phase in {Phase.IN_FLIGHT, Phase.WATCHED} and file.key in self._book.files:
-            self._book.rounds.again(file, now, diagnosed=True)
 
     def _resident(self, file: File, sight: Sight, now: float, *, by_stat: bool) -> None:
         """Settle a file that has come to be resident, or has been all the time.
@@ -167,8 +184,9 @@ class Judging:
 
     def _stuck(self, file: File, reason: Reason, now: float) -> None:
         idle_for = now - file.moved_at
-        if not file.stuck:
-            self._book.set_stuck(file, stuck=True)
+        self._book.set_stuck(file, stuck=True)
+        if not file.strayed:
+            file.strayed = True
             word = Word.FILE_WEDGED if reason is Reason.WEDGED else Word.FILE_STALLED
             self._book.out.append(Say(word, (file.entry,), idle_for))
         curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel and file.cures < self._policy.cures

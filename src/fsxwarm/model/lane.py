@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
+from typing import Final
 
 from fsxwarm.model.file import AT_FSX, File, Phase
 from fsxwarm.model.schedule import Rank, Turns
 from fsxwarm.model.scouts import Scouts
 from fsxwarm.model.window import Window, WindowPolicy
 
+_FEW: Final = 10
+
 
 class Lane:
     """One metadata target's window and queues.
 
     `unseen` holds files as found, `cold` those known to be released that wait for their turn, `ready` those whose
-    action has just been looked at. `counts` has the files in each phase, whether in a queue or not.
+    action has just been looked at. `counts` has the files in each phase, whether in a queue or not. Since
+    `quiet_since` nothing was asked for, and nothing came.
     """
 
     def __init__(self, policy: WindowPolicy, ranks: Mapping[int, Rank], now: float) -> None:
@@ -25,6 +29,7 @@ class Lane:
         self.ready: deque[File] = deque()
         self.counts: Counter[Phase] = Counter()
         self.scouts = Scouts()
+        self.quiet_since = now
         self.diagnosing = False
         self.waiting_asked = 0.0
         self.waiting_until = 0.0
@@ -51,6 +56,11 @@ class Lane:
     def at_fsx(self) -> int:
         """Files that count against the window."""
         return sum(self.counts[phase] for phase in AT_FSX)
+
+    @property
+    def ends(self) -> bool:
+        """Nothing waits to be asked for, and few files are in flight: who of them has ended can be known for little."""
+        return not (self.waiting or self.ready) and self.at_fsx <= max(_FEW, self.window.moving // _FEW)
 
     def knows_to_wait(self, file: File, now: float) -> bool:
         """Whether a file asked for earlier was just seen waiting: then this one waits too, without asking.

@@ -18,8 +18,10 @@ _STREAM: Final = 100e6
 have 85-90 MB/s for one request)."""
 
 _SURE: Final = 20
+_SLOW: Final = 5.0
 _FROZEN: Final = 20.0
-"""Once so many restores were seen, one has stalled that has not moved for so many times what they took."""
+"""Once so many restores were seen, one is slow that has not moved for so many times what they took, and has stalled
+after so many times that."""
 
 _FAILED: Final = 0.8
 _HEALTHY: Final = 1.12
@@ -129,6 +131,11 @@ class Pace:
         if known.samples < _SURE:
             return patience
         return min(max(_FROZEN * known.mean, patience / 4), patience)
+
+    def is_slow(self, size: int, waited: float) -> bool:
+        """Whether so many seconds without progress are far more than files of about `size` bytes take in all."""
+        known = self._of(size)
+        return known.samples >= _SURE and waited > _SLOW * known.mean
 
     def late_file_was(self, size: int, *, failed: bool) -> None:
         """Learn what had become of a file of `size` bytes that was late."""

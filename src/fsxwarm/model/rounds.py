@@ -23,6 +23,7 @@ from fsxwarm.model.policy import Policy
 
 _STATS_PER_SECOND: Final = 12_500
 _STAT_EVERY: Final = (0.1, 0.5)
+_STUCK_EVERY: Final = 1.5
 _STATE_GRID: Final = 0.5
 _PROVABLE: Final = 512
 """A resident file of up to so many bytes has one block, as a released one may have: a stat proves nothing."""
@@ -67,7 +68,7 @@ class Rounds:
         if diagnosed:
             file.late = now + self.grace(file, now)
         if self.by_stat(file):
-            self.schedule(file, now + self._stat_every)
+            self.schedule(file, self._on_grid(now + _STUCK_EVERY) if file.stuck else now + self._stat_every)
         else:
             age = now - file.asked
             self.schedule(file, self._on_grid(now + max(_STATE_GRID, 0.25 * age)))

@@ -57,6 +57,12 @@ class Scouts:
                     ahead.append(one)
         return ahead
 
+    def release(self) -> list[File]:
+        """Return all that nobody has looked at yet: the last ones, for whom no news would come."""
+        left = [one for behind in self._behind.values() for order, one in behind if _unseen(order, one)]
+        self._behind.clear()
+        return left
+
 
 def _unseen(order: int, file: File) -> bool:
     return file.order == order and file.phase is Phase.IN_FLIGHT and file.polls == 0

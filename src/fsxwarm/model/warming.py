@@ -242,6 +242,8 @@ class Warming:
         for lane in book.lanes.values():
             on_their_way += lane.at_fsx + lane.counts[Phase.WATCHED]
             lane.window.tick(lane.at_fsx, lane.limited_by_window, now)
+            if lane.ends:
+                book.look_at_once(lane.scouts.release(), now)
         if not on_their_way:
             book.last_completion = now
         elif not book.stalled and now - book.last_completion > self.policy.system_stall:

@@ -100,6 +100,8 @@ class Window:
         self._hungry = True
         self._last_settled = now
         self._patience = 0.0
+        self._silent = True
+        self._probing = 0
 
         self._phase = _Phase.START
         self._sample = Sample()
@@ -124,15 +126,23 @@ class Window:
         self._drain_due = now
 
     @property
-    def size(self) -> int:
-        """Files that may be in flight. For those that are stuck others may go past them, up to twice the window.
+    def moving(self) -> int:
+        """Files that may be in flight beside those that are stuck."""
+        if self._policy.fixed is not None:
+            return self._policy.fixed
+        return int(self._size if self._drained_to is None else self._drained_to)
 
-        Not more: where all is stuck, asking for more would only make the queue longer.
+    @property
+    def size(self) -> int:
+        """Files that may be in flight. For those that are stuck others may go past them, as long as some get through.
+
+        Where nobody does, up to twice the window, and then a few from time to time: to ask for more would only make the
+        queue longer.
         """
         if self._policy.fixed is not None:
             return self._policy.fixed
-        size = int(self._size if self._drained_to is None else self._drained_to)
-        return size + max(0, min(self.stuck, size, self._policy.ceiling - size))
+        past = min(self.stuck, max(self.moving, self._probing)) if self._silent else self.stuck
+        return max(self.moving, min(self.moving + past, self._policy.ceiling))
 
     @property
     def measures(self) -> bool:
@@ -182,7 +192,7 @@ class Window:
         self._pause = _PAUSES[0]
         if self._service.longest and now - self._last_settled > self._long_silence:
             self._count_from = now  # the servers had stopped: what waited meanwhile tells nothing of their speed
-        self._last_settled, self._patience = now, 0.0
+        self._last_settled, self._patience, self._probing = now, 0.0, 0
         self._in_flight.becomes(in_flight - self.stuck, now)
         if alike and self._counts(now - took, in_flight, now):
             size_class = self._service.class_of(nbytes)
@@ -205,8 +215,8 @@ class Window:
         self._in_flight.becomes(in_flight - self.stuck, now)
         self._hungry = hungry
         self._throughput.settle(self._service.typical, now)
-        silent = self._service.longest > 0 and now - self._last_settled > self._long_silence
-        if self._phase is _Phase.DRAIN and (silent or now > self._drain_until):
+        self._silent = not self._service.longest or now - self._last_settled > self._long_silence
+        if self._phase is _Phase.DRAIN and (self._silent or now > self._drain_until):
             self._end_drain(_Phase.CRUISE, now)
         cruising = self._phase is _Phase.CRUISE and self._drained_once and self._cruised.files > 0
         if cruising and hungry and now >= self._drain_due:
@@ -216,6 +226,7 @@ class Window:
             # What is in flight may be stuck for good, and fill the window: see whether others get through.
             self._patience = 2 * patience
             self._size = self._clamp(max(self._size, in_flight - self.stuck + self._policy.floor))
+            self._probing = in_flight + self._policy.floor - self.moving
 
     # ---- learning ----------------------------------------------------------------------------------------------
 
