@@ -1,4 +1,7 @@
-"""`make bench`: every measure that is no test, as tables and as JSON; exit status 1 when a target is missed by more than is known."""
+"""`make bench`: every measure that is no test, as tables and as JSON.
+
+The exit status is 1 when a target is missed by more than is known.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,8 @@ def main() -> int:
         seconds = time.monotonic() - began
         results.append({"bench": name, "kept": kept, "seconds": seconds, "tables": tables.shown[before:]})
     missed = [str(result["bench"]) for result in results if not result["kept"]]
-    print(f"\ntargets missed by more than is known in {', '.join(missed)}" if missed else "\nno target missed by more than is known", end="")
+    where = ", ".join(missed) or "no bench"
+    print(f"\ntargets missed by more than is known in {where}", end="")
     print(f"; {time.time() - started:.0f} s in all")
     if options.json:
         told = {"machine": machine_facts.facts(), "started": started, "kept": not missed, "benches": results}
