@@ -236,6 +236,7 @@ def test_what_it_could_not_look_at_or_left_alone_is_named(live: Live) -> None:
         done = fsxwarm(live, *command, "--files-from", "-", stdin=listed)
         assert done.status == 3
         assert "2 paths could not be looked at:" in done.out
+        assert "; 2 paths unreadable; exit 3\n" in done.out
         assert f"{link}: a symlink, which is not followed" in done.out
         assert f"{link.parent / 'missing'}: No such file or directory" in done.out
         number = done.err.split("as job ")[1].split()[0]

@@ -13,7 +13,7 @@ from fsxwarm.cli.tables import percent, plain_table
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
 from fsxwarm.client.glance import SETTLED, settled, user, what
-from fsxwarm.client.missing import left_alone, meaning
+from fsxwarm.client.missing import left_alone, meaning, shortfall
 from fsxwarm.errors import Exit, FsxwarmError
 from fsxwarm.model.units import format_count, format_duration, format_rate, format_size
 
@@ -40,8 +40,10 @@ def line(job: wire.Job) -> str:
         parts.append(format_rate(job["bytes_per_second"]))
     if job["eta"] is not None and not job["final"]:
         parts.append(f"{format_duration(job['eta'])} left")
-    if failed := counters["failed"]["files"] + counters["blocked"]["files"]:
-        parts.append(f"{failed:,} failed or blocked")
+    if bad := shortfall(job):
+        parts.append(bad)
+    if job["final"] and job["exit"]:
+        parts.append(f"exit {job['exit']}")
     return "; ".join(parts)
 
 
