@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from fsxwarm.daemon.gate import Gate, error_body
-from fsxwarm.errors import FsxwarmError, Kind, reason
+from fsxwarm.errors import FsxwarmError, Kind
 from fsxwarm.model.address import Address
 
 HEADERS: Final = {"Server": "fsxwarm", "Cache-Control": "no-store"}
@@ -43,8 +44,9 @@ class Speakers:
             self._server = await asyncio.get_running_loop().create_server(gate, *address, backlog=backlog)
         except OSError as error:
             await self.close()
+            why = os.strerror(error.errno) if error.errno else str(error)  # asyncio's own words name the address again
             raise FsxwarmError(
-                Kind.CONFLICT, f"cannot listen at {address}: {reason(error)}", hint=f"name another address ({key})"
+                Kind.CONFLICT, f"cannot listen at {address}: {why}", hint=f"name another address ({key})"
             ) from None
         return Address(*self._server.sockets[0].getsockname()[:2])
 
