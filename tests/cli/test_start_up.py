@@ -30,7 +30,7 @@ WARMING = {
     "fsxwarm.model.measures", "fsxwarm.model.messages", "fsxwarm.model.window",
 }  # fmt: skip
 """What only commands need that warm."""
-ASKING = {"http.client", "fsxwarm.cli.counting", "fsxwarm.client.client"}
+ASKING = {"http.client", "fsxwarm.cli.asking", "fsxwarm.cli.counting", "fsxwarm.client.client"}
 """What is needed only where a daemon answers."""
 AT_WORK = RARELY | {"asyncio", "aiofiles", "pydantic", "fsxwarm.app", "fsxwarm.engine", "fsxwarm.lustre"}
 
@@ -77,6 +77,17 @@ def test_status_of_a_file_starts_one_helper_that_stats_and_one_that_asks_lustre(
 def test_status_of_a_resident_file_starts_one_helper(site: Site) -> None:
     site.restore(site.files[0])
     assert started("status", site.files[0], environ=site.environ) == (0, ["helper.py"])
+
+
+def test_preload_and_release_load_nothing_of_a_daemon_where_there_is_none(site: Site) -> None:
+    for command in (("preload",), ("release", "--yes")):
+        status, modules = loaded(*command, site.files[0], environ=site.environ)
+        assert (status, modules & (ASKING | {"fsxwarm.engine.jobs", "fsxwarm.engine.service"})) == (0, set())
+
+
+def test_preload_by_a_daemon_loads_nothing_that_warms_here(site: Site) -> None:
+    status, modules = loaded("preload", "--daemon", site.files[0], environ=site.environ)
+    assert (status, modules & {"fsxwarm.cli.preload_run", "fsxwarm.engine.explain"}) == (5, set())
 
 
 def test_preload_loads_no_aws_where_there_is_none(site: Site) -> None:

@@ -10,7 +10,7 @@ from fsxwarm.cli.following import follow
 from fsxwarm.cli.job_report import check_writable, write_empty_report, write_report
 from fsxwarm.cli.job_view import first_failures, job_document, show_job
 from fsxwarm.cli.output import complain, emit_json
-from fsxwarm.cli.preload_run import Command
+from fsxwarm.cli.preload_command import Command
 from fsxwarm.cli.progress import Mode
 from fsxwarm.cli.schema import error_document
 from fsxwarm.cli.wanted import to_retry

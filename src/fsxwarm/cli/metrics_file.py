@@ -13,7 +13,7 @@ from typing import Final
 from fsxwarm import __version__
 from fsxwarm.app import App
 from fsxwarm.cli.output import complain
-from fsxwarm.engine.gauges import lanes_of, restoring_of, space_of
+from fsxwarm.engine.measuring import lanes_of, restoring_of, space_of
 from fsxwarm.engine.metered import MeteredHsm, MeteredTree
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Listener, Relay, Warmer

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from fsxwarm.cli.asking import preload_by_daemon
 from fsxwarm.cli.background import Child, detach, state_folder
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.latest import Latest, Marker, with_latest
@@ -30,7 +29,7 @@ from fsxwarm.cli.options import (
     some_time,
     whole,
 )
-from fsxwarm.cli.preload_run import Command, estimate, warm
+from fsxwarm.cli.preload_command import Command
 from fsxwarm.cli.progress import Mode, choose
 from fsxwarm.cli.run import run
 from fsxwarm.cli.shards import ShardOption, named_for, this_shard, with_shard
@@ -241,12 +240,16 @@ def preload(  # noqa: PLR0913 - a command's arguments are its options
         },
     )
     if client is not None:
+        from fsxwarm.cli.asking import preload_by_daemon  # noqa: PLC0415 - nobody waits for it where there is no daemon
+
         return preload_by_daemon(client, command, wait=not (no_wait or background))
     _check_alone(command, background=background, no_wait=no_wait)
-    if dry_run:
-        return run(lambda app: estimate(app, command), json=json, backend=backend)
     if background:
         return _in_background(command)
+    from fsxwarm.cli.preload_run import estimate, warm  # noqa: PLC0415 - nobody waits for it where a daemon does it
+
+    if dry_run:
+        return run(lambda app: estimate(app, command), json=json, backend=backend)
     return run(lambda app: warm(app, command), json=json, backend=backend)
 
 
@@ -254,6 +257,8 @@ def _in_background(command: Command) -> Exit:
     process = detach(state_folder(os.environ), "preload", keep_stdin=command.wanted.files_from == "-")
     if not isinstance(process, Child):
         return process.attend(until_ready=command.ready is not None, json=command.json)
+    from fsxwarm.cli.preload_run import warm  # noqa: PLC0415 - the same
+
     with process.running():
         code = run(lambda app: warm(app, command, process), json=command.json, backend=command.backend)
         process.ended(code)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from fsxwarm import __version__
@@ -17,58 +15,31 @@ from fsxwarm.cli.estimate_view import show as show_estimate
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.metrics_file import MetricsFile
 from fsxwarm.cli.output import complain, emit_json, safe
+from fsxwarm.cli.preload_command import Command
 from fsxwarm.cli.preload_view import Ended
-from fsxwarm.cli.progress import Mode, showing
+from fsxwarm.cli.progress import showing
 from fsxwarm.cli.s3_view import checked_lines
 from fsxwarm.cli.saying import Saying
 from fsxwarm.cli.thaw import make_preflight, settle_waiting, thaw_document, would_thaw
 from fsxwarm.cli.unlinked import without_purpose
-from fsxwarm.cli.wanted import Wanted, to_retry
-from fsxwarm.config import Backend
+from fsxwarm.cli.wanted import to_retry
 from fsxwarm.engine.account import Account
 from fsxwarm.engine.estimate import Estimator, Speed, best
 from fsxwarm.engine.explain import Explaining
-from fsxwarm.engine.order import Order
 from fsxwarm.engine.preflight import Inspector, Preflight
 from fsxwarm.engine.report import Report
 from fsxwarm.engine.roots import Roots
 from fsxwarm.engine.selection import Selection
-from fsxwarm.engine.thaw import Rehearsal, ThawWish
+from fsxwarm.engine.thaw import Rehearsal
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.errors import Exit, FsxwarmError, worst
 from fsxwarm.model.outcome import Outcome
 from fsxwarm.model.s3 import CheckS3
-from fsxwarm.model.shard import WHOLE, Shard
-from fsxwarm.model.units import Amount
+from fsxwarm.model.shard import WHOLE
 from fsxwarm.store.rates import Rate
 
 _TELLING: Final = 20
 """Restored files from which on a run's rate tells something."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """What the command line asks for. Times in seconds, `rate` in bytes per second; None where a setting decides."""
-
-    wanted: Wanted
-    retry_failed: Path | None
-    order: Order
-    deadline: float | None
-    rate: int | None
-    report: Path | None
-    metrics_file: Path | None
-    shard: Shard | None
-    ready: float | None
-    fit: bool
-    reserve: Amount | None
-    attempts: int | None
-    window: int | None
-    check_s3: CheckS3
-    thaw: ThawWish | None
-    progress: Mode
-    backend: Backend | None
-    json: bool
-    arguments: tuple[str, ...]
 
 
 async def warm(app: App, command: Command, child: Child | None = None) -> Exit:

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from fsxwarm.app import App
-from fsxwarm.cli.asking import have_done
 from fsxwarm.cli.choose import ByDaemon, Local, daemon_or_not
 from fsxwarm.cli.live import ticking
 from fsxwarm.cli.options import (
@@ -180,6 +179,8 @@ def release(  # noqa: PLR0913 - a command's arguments are its options
     )
     if client is None:
         return run(work, json=json, backend=backend)
+    from fsxwarm.cli.asking import have_done  # noqa: PLC0415 - nobody waits for it where there is no daemon
+
     wish = wanted.wish()
     wish["kind"] = "release"
     wish["options"] = {"used_before": used_before, "dry_run": dry_run, "check_s3": check_s3.value}

@@ -11,61 +11,28 @@ from fsxwarm import __version__
 from fsxwarm.engine.inventory import Inventory
 from fsxwarm.engine.jobs import CONFIGURED
 from fsxwarm.engine.make_room import Room
+from fsxwarm.engine.measuring import lanes_of, restoring_of, space_of
 from fsxwarm.engine.periodic import Errand
 from fsxwarm.engine.plan import Health, ServicePlan
 from fsxwarm.engine.shared import SharedWarming
 from fsxwarm.engine.surroundings import Surroundings
 from fsxwarm.engine.tracked import Tracked
 from fsxwarm.errors import Exit
-from fsxwarm.model.file import Phase as FilePhase
 from fsxwarm.model.job import DEFAULT_PRIORITY, Job, Kind, Phase
 from fsxwarm.model.measures import (
-    LaneMeasure,
     Measures,
     RoundMeasure,
     ServiceMeasure,
-    SpaceMeasure,
     StockMeasure,
     label,
 )
 from fsxwarm.model.meter import Meter
-from fsxwarm.model.warming import Warming
-from fsxwarm.ports.hsm import Space
 
 _NO_RATE: Final = 60.0
 """Seconds after its start in which a job that restores nothing is not taken to be late."""
 _KIND_AND_PHASE: Final = attrgetter("job.request.kind", "job.phase")
 _RELEASED: Final = {"jobs": "released", "make_room": "made_room"}
 _PRIORITIES: Final = ("low", "normal", "high")
-
-
-def lanes_of(machine: Warming, mounts: Mapping[int, bytes]) -> list[LaneMeasure]:
-    """A machine's metadata targets; `mounts` names the file systems by st_dev."""
-    return [
-        LaneMeasure(
-            label(mounts.get(lane_id.dev, b"")),
-            lane_id.mdt,
-            lane.window.size,
-            lane.at_fsx,
-            lane.counts[FilePhase.WATCHED],
-            lane.waiting,
-        )
-        for lane_id, lane in sorted(machine.lanes.items())
-    ]
-
-
-def restoring_of(machine: Warming, mounts: Mapping[int, bytes]) -> dict[str, int]:
-    """By mount: bytes asked for or about to be, and not resident yet."""
-    devs = {lane_id.dev for lane_id in machine.lanes}
-    return {label(mounts[dev]): machine.claimed(dev) for dev in sorted(devs) if dev in mounts}
-
-
-def space_of(mount: bytes, space: Space) -> SpaceMeasure:
-    """Room on a file system."""
-    fullest = space.fullest
-    return SpaceMeasure(
-        label(mount), space.free, space.total, None if fullest is None else (fullest.free, fullest.total)
-    )
 
 
 class Gauges:
