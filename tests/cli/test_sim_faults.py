@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli.machine import Site
+from fsxwarm.cli.commands import load
+from fsxwarm.sim.faults import CallFault, Fault
 from fsxwarm.sim.launch import SimulatedFsx
 
 SimFsx = Callable[..., SimulatedFsx]
@@ -84,6 +86,27 @@ def test_what_is_no_fault_is_one_line(tmp_path: Path, fault: str, why: str) -> N
     assert not (tmp_path / "fsx").exists()
 
 
+@pytest.mark.parametrize(
+    "options", [("--latency", "nanms"), ("--latency", "-5ms"), ("--bandwidth", "0"), ("--files", "-1"), ("--mdts", "0")]
+)
+def test_what_is_no_property_is_one_line(tmp_path: Path, options: tuple[str, str]) -> None:
+    command = [sys.executable, "-m", "fsxwarm", "sim", tmp_path / "fsx", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert options[0] in done.stderr
+
+
+@pytest.mark.parametrize("name", [b"file", b"file/below", b"full", b"not-utf8-\xff"])
+def test_what_can_be_no_simulated_fsx_is_one_line(tmp_path: Path, name: bytes) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "something").touch()
+    command = [sys.executable, "-m", "fsxwarm", "sim", os.fsencode(tmp_path) + b"/" + name]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert b"unforeseen" not in done.stderr
+
+
 def test_its_environment_is_all_that_a_daemon_and_its_users_need(sim_fsx: SimFsx) -> None:
     site = made(sim_fsx)
     ours = f". '{site.fsx.folder}/env'; exec '{sys.executable}' -m fsxwarm"
@@ -99,3 +122,8 @@ def test_its_environment_is_all_that_a_daemon_and_its_users_need(sim_fsx: SimFsx
         finally:
             daemon.send_signal(signal.SIGTERM)
     assert daemon.returncode == 0
+
+
+def test_the_help_names_every_fault() -> None:
+    said = load("sim").help
+    assert [fault for fault in (*Fault, *CallFault) if fault.replace(" ", "-") not in said] == []

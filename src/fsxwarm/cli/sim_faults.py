@@ -11,12 +11,6 @@ _FILES: Final = {fault.replace(" ", "-"): fault for fault in Fault}
 _CALLS: Final = {fault.replace(" ", "-"): fault for fault in CallFault}
 _ALWAYS: Final = 10**9
 
-HELP: Final = (
-    "What goes wrong, for which share, as stuck:5%; may be given several times. For a share of the files:"
-    f" {', '.join(_FILES)}; with :N behind it, for the first N restores of each. For a share of the calls:"
-    f" {', '.join(_CALLS)}."
-)
-
 
 def add_fault(faults: Faults, wish: str, *, seed: int) -> None:
     """Add the rule that is wished for; another seed chooses other files. ValueError says what is wrong with it."""
