@@ -111,6 +111,8 @@ def test_misuse_is_one_line_and_status_2(arguments: list[str], says: str) -> Non
         (["jobs", "show", "x"], "fsxwarm jobs show"),
         (["slurm", "submit", "--warm-options"], "fsxwarm slurm submit"),
         (["report", "merge", "--into"], "fsxwarm report merge"),
+        (["status", "/", "--include", "[a"], "fsxwarm status"),
+        (["wait", "/", "--timeout", "soon"], "fsxwarm wait"),
     ],
 )
 def test_misuse_is_sent_to_the_help_of_its_command(arguments: list[str], command: str) -> None:

@@ -45,7 +45,7 @@ Everything = Annotated[bool, typer.Option("--all", help="Also those that have en
 
 def _number(job: str) -> str:
     if not (job.isascii() and job.isdigit()):
-        raise typer.BadParameter(f"'{safe(job)}' is no job: a job is a number, see `fsxwarm jobs`")
+        raise typer.BadParameter(f"'{safe(job)}' is no job: write a number that `fsxwarm jobs` lists")
     return job
 
 

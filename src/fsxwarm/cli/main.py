@@ -76,7 +76,8 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, FsxwarmError):
-        complain(str(error))
+        general = error.hint == CONSEQUENCES[Kind.USAGE].hint
+        complain(f"{error.message} (see `{path_of(arguments)} --help`)" if general else str(error))
         return error.exit
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # a usage error, of click's or, since typer brings its own click, of typer's

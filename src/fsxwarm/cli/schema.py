@@ -313,7 +313,10 @@ class BackgroundDocument(TypedDict):
 
 
 class ProgressEvent(TypedDict):
-    """A line of `preload --progress json`. `event` may also be message, with `time` and `text`."""
+    """A line of `preload --progress json`. `event` may also be message, with `time` and `text`.
+
+    `stalled` counts the files in flight that do not move now, `retries` all that were made so far.
+    """
 
     event: Literal["progress"]
     time: float
