@@ -152,7 +152,7 @@ def test_a_name_that_is_too_long_fails_by_itself(live: Live, tmp_path: Path) -> 
 def test_a_job_is_a_number(live: Live, command: tuple[str], job: bytes) -> None:
     done = fsxwarm(live, "jobs", *command, os.fsdecode(job), *(["5"] if command == ("priority",) else []))
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "a job is a number" in done.err
+    assert "is no job: write a number" in done.err
 
 
 def test_jobs_tell_with_what_status_they_ended(live: Live) -> None:
