@@ -286,14 +286,15 @@ DEFECTS: tuple[Defect, ...] = (
         "state looked at before the action",
         "fsxwarm.engine.looking",
         """        actions = await self._hsm.actions(paths, keys)
-        self.cost[Look.STATE] += len(paths)
-        states = await self._hsm.states(paths, keys)
+        unclear = [at for at, action in enumerate(actions) if isinstance(action, Trouble) or not action.waits]
+        states = await self._hsm.states([paths[at] for at in unclear], [keys[at] for at in unclear]) if unclear else []
 """,
-        """        states = await self._hsm.states(paths, keys)
-        self.cost[Look.STATE] += len(paths)
+        """        before = await self._hsm.states(paths, keys)
         actions = await self._hsm.actions(paths, keys)
+        unclear = [at for at, action in enumerate(actions) if isinstance(action, Trouble) or not action.waits]
+        states = [before[at] for at in unclear]
 """,
-        seed=145,
+        seed=95,
     ),
     Defect(
         "space claimed twice",

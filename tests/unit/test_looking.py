@@ -8,7 +8,7 @@ import pytest
 
 from fsxwarm.engine.looking import Looker
 from fsxwarm.model.entry import Entry
-from fsxwarm.model.hsm import IDLE
+from fsxwarm.model.hsm import IDLE, Action, Verb
 from fsxwarm.model.messages import Look
 from fsxwarm.ports.hsm import CallHungError
 from paper import GONE as RELEASED
@@ -87,3 +87,15 @@ async def test_on_an_old_client_nothing_is_statted_that_may_be_on_its_way(world:
     assert "stat" not in calls
     await Looker(world, world).look(Look.BOTH, [warm, cold])
     assert "stat" in calls
+
+
+async def test_flags_are_not_read_of_a_file_whose_restore_waits(world: Paper) -> None:
+    world.files[COLD].action = Action(Verb.RESTORE)
+    waiting, idle = entry(world, COLD), entry(world, WARM)
+    looker = Looker(world, world)
+    sights = await looker.look(Look.BOTH, [waiting, idle])
+    assert (sights[waiting.key].action, sights[waiting.key].flags) == (Action(Verb.RESTORE), None)
+    assert sights[idle.key].flags is not None
+    assert (looker.cost[Look.ACTION], looker.cost[Look.STATE]) == (2, 1)
+    world.files[COLD].action = Action(Verb.RESTORE, running=True, moved=1)
+    assert (await looker.look(Look.BOTH, [waiting]))[waiting.key].flags is not None

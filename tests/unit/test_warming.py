@@ -494,8 +494,10 @@ def test_where_restores_are_quick_a_frozen_one_is_cured_sooner() -> None:
         bench.flags[entry(number).key], bench.action[entry(number).key] = WARM, IDLE
     bench.action[entry(29).key] = Action(Verb.RESTORE, running=True, moved=0)
     bench.pass_time(12)
-    assert next(iter(bench.machine.lanes.values())).window.stuck == 1  # others may go past it already
+    lane = next(iter(bench.machine.lanes.values()))
+    assert (lane.window.stuck, lane.stalled) == (1, 0)  # others may go past it already
     bench.pass_time(100, until=lambda: Word.FILE_STALLED in bench.words)
+    assert (lane.window.stuck, lane.stalled) == (1, 1)
     assert 30 < bench.now < 30 + 12
     bench.pass_time(100, until=lambda: bool(bench.cancels))
     assert 75 < bench.now < 75 + 12

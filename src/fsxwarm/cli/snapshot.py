@@ -96,7 +96,7 @@ def snapshot(warmer: Warmer, account: Account, now: float) -> Snapshot:
         window=sum(lane.window.size for _, lane in lanes),
         lanes=tuple(LaneView(name.mdt, lane.at_fsx, lane.window.size) for name, lane in lanes),
         retries=account.words[Word.RETRY],
-        stalled=sum(lane.window.stuck for _, lane in lanes),
+        stalled=sum(lane.stalled for _, lane in lanes),
         lopsided=busiest(account.lanes),
         standstill=machine.stalled,
         thawing=progress.held.files,

@@ -76,15 +76,15 @@ class Looker:
                 return await self._both(files, paths, keys)
 
     async def _both(self, files: Sequence[Entry], paths: list[bytes], keys: list[Key]) -> list[Sight]:
-        """Read the actions, then the flags of files that have none; a stat of those that turn out to be resident."""
+        """Read the actions, then the flags but of files that wait for their restore; stat those that are resident."""
+        actions = await self._hsm.actions(paths, keys)
+        unclear = [at for at, action in enumerate(actions) if isinstance(action, Trouble) or not action.waits]
+        states = await self._hsm.states([paths[at] for at in unclear], [keys[at] for at in unclear]) if unclear else []
         self.cost[Look.ACTION] += len(paths)
-        sights = [_by_action(action) for action in await self._hsm.actions(paths, keys)]
-        idle = [at for at, sight in enumerate(sights) if sight.action is None or not sight.action.restoring]
-        if idle:
-            self.cost[Look.STATE] += len(idle)
-            states = await self._hsm.states([paths[at] for at in idle], [keys[at] for at in idle])
-            for at, flags in zip(idle, states, strict=True):
-                sights[at] = _together(sights[at], flags)
+        self.cost[Look.STATE] += len(unclear)
+        sights = [_by_action(action) for action in actions]
+        for at, flags in zip(unclear, states, strict=True):
+            sights[at] = _together(sights[at], flags)
         warm = [at for at, sight in enumerate(sights) if sight.flags is not None and not sight.flags.released]
         if warm and self._stat_settles:
             # Would a stat have told? Only one that is made now can say: the file may have just become resident.

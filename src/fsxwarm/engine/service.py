@@ -229,7 +229,7 @@ class Service:
                 lane_id.mdt,
                 lane.window.size,
                 lane.at_fsx,
-                lane.window.stuck,
+                lane.stalled,
                 lane.counts[FilePhase.WATCHED],
                 lane.waiting,
             )

@@ -79,6 +79,15 @@ class Book:
             file.stuck = stuck
             if file.at_fsx:
                 self.lane(file).window.stuck += 1 if stuck else -1
+        if not stuck and file.stalled:
+            file.stalled = False
+            self.lane(file).stalled -= file.at_fsx
+
+    def has_stalled(self, file: File) -> None:
+        """Note that a file has been stuck for too long."""
+        self.set_stuck(file, stuck=True)
+        file.stalled = file.strayed = True
+        self.lane(file).stalled += file.at_fsx
 
     def move(self, file: File, phase: Phase) -> None:
         """Put a file into another phase."""

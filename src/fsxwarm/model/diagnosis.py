@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 
 def diagnose(sight: Sight, moved: int) -> Verdict:
-    """Judge a look at a file's action and, where that is no restore, at its flags, in this order.
+    """Judge a look at a file's action and, unless a restore of it waits, at its flags, in this order.
 
     `moved` are the bytes that the look before saw moved.
     """

@@ -80,6 +80,11 @@ class Action:
         return self.verb is Verb.RESTORE
 
     @property
+    def waits(self) -> bool:
+        """A restore is queued, and not running yet."""
+        return self.restoring and not self.running
+
+    @property
     def wedged(self) -> bool:
         """Counted as running, but never sent to a copy agent; nothing will happen until it is cancelled."""
         return self.running and self.moved == WEDGED_MOVED

@@ -184,9 +184,8 @@ class Judging:
 
     def _stuck(self, file: File, reason: Reason, now: float) -> None:
         idle_for = now - file.moved_at
-        self._book.set_stuck(file, stuck=True)
-        if not file.strayed:
-            file.strayed = True
+        if not file.stalled:
+            self._book.has_stalled(file)
             word = Word.FILE_WEDGED if reason is Reason.WEDGED else Word.FILE_STALLED
             self._book.out.append(Say(word, (file.entry,), idle_for))
         curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel and file.cures < self._policy.cures

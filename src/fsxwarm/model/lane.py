@@ -18,8 +18,8 @@ class Lane:
     """One metadata target's window and queues.
 
     `unseen` holds files as found, `cold` those known to be released that wait for their turn, `ready` those whose
-    action has just been looked at. `counts` has the files in each phase, whether in a queue or not. Since
-    `quiet_since` nothing was asked for, and nothing came.
+    action has just been looked at. `counts` has the files in each phase, whether in a queue or not. `stalled` are
+    those of ours that have not moved for too long. Since `quiet_since` nothing was asked for, and nothing came.
     """
 
     def __init__(self, policy: WindowPolicy, ranks: Mapping[int, Rank], now: float) -> None:
@@ -29,6 +29,7 @@ class Lane:
         self.ready: deque[File] = deque()
         self.counts: Counter[Phase] = Counter()
         self.scouts = Scouts()
+        self.stalled = 0
         self.quiet_since = now
         self.diagnosing = False
         self.waiting_asked = 0.0

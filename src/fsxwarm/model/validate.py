@@ -39,6 +39,8 @@ def validate(book: Book, asking: Asking) -> None:
         _must(+lane.counts == counted, "{} counts {}, holds {}", lane_id, lane.counts, counted)
         stuck = sum(file.stuck and file.at_fsx for file in files)
         _must(lane.window.stuck == stuck, "{} takes {} files for stuck, {} are", lane_id, lane.window.stuck, stuck)
+        stalled = sum(file.stalled and file.at_fsx for file in files)
+        _must(lane.stalled == stalled, "{} counts {} stalled files, there are {}", lane_id, lane.stalled, stalled)
         _validate_queues(lane, files)
     claimed: Counter[int] = Counter()
     for file in book.files.values():
