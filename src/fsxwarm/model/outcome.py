@@ -91,7 +91,9 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
         "the call that asked for it hangs in the kernel", "look at it later with `fsxwarm status`; then run again"
     ),
     Reason.UNREADABLE: Meaning("its state may not be read", "run as its owner or as root"),
-    Reason.IO_ERROR: Meaning("looking at it gave an error", "see the errno; check the file system's health"),
+    Reason.IO_ERROR: Meaning(
+        "looking at it gave an error", "check the file system's health; the report and `jobs show` name the error"
+    ),
     Reason.NAME_TOO_LONG: Meaning("its path is too long for a system call", "warm it from a deeper starting folder"),
     Reason.NOT_REGULAR: Meaning(
         "it is no regular file", "nothing: only regular files are restored; list what a symlink leads to"
