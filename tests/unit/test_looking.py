@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+from collections.abc import Sequence
 
 import pytest
 
 from fsxwarm.engine.looking import Looker
-from fsxwarm.model.entry import Entry
+from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.hsm import IDLE, Action, Verb
 from fsxwarm.model.messages import Look
 from fsxwarm.ports.hsm import CallHungError
+from fsxwarm.ports.tree import Stat
+from fsxwarm.sim.vloop import run
 from paper import GONE as RELEASED
 from paper import File, Paper
 
@@ -99,3 +103,23 @@ async def test_flags_are_not_read_of_a_file_whose_restore_waits(world: Paper) ->
     assert (looker.cost[Look.ACTION], looker.cost[Look.STATE]) == (2, 1)
     world.files[COLD].action = Action(Verb.RESTORE, running=True, moved=1)
     assert (await looker.look(Look.BOTH, [waiting]))[waiting.key].flags is not None
+
+
+class Hanging(Paper):
+    """A file system whose stats never come back."""
+
+    async def stat(self, paths: Sequence[bytes]) -> list[Stat | Trouble]:
+        await asyncio.sleep(3600)
+        return await super().stat(paths)
+
+
+def test_what_was_seen_does_not_wait_for_a_stat_that_hangs() -> None:
+    async def look() -> None:
+        world = Hanging({WARM: File(), COLD: File(RELEASED)})
+        warm, cold = entry(world, WARM), entry(world, COLD)
+        sights = await Looker(world, world).look(Look.BOTH, [warm, cold])
+        assert asyncio.get_running_loop().time() < 5
+        assert sights[warm.key].resident is None
+        assert [sight.flags and sight.flags.released for sight in sights.values()] == [False, True]
+
+    run(look())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 from fsxwarm.model.diagnosis import GONE
 from fsxwarm.model.entry import Entry, Key, Trouble, stat_proves_resident
@@ -14,6 +17,9 @@ from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.model.messages import Look, Sight
 from fsxwarm.ports.hsm import CallHungError, Hsm
 from fsxwarm.ports.tree import Stat, Tree
+
+_STAT_PATIENCE: Final = 2.0
+"""Seconds that a stat may take which is made only to learn from: what else was seen would be old news by then."""
 
 
 class Looker:
@@ -89,9 +95,11 @@ class Looker:
         if warm and self._stat_settles:
             # Would a stat have told? Only one that is made now can say: the file may have just become resident.
             self.cost[Look.STAT] += len(warm)
-            stats = await self._tree.stat([paths[at] for at in warm])
-            for at, stat in zip(warm, stats, strict=True):
-                sights[at] = replace(sights[at], resident=_by_stat(files[at], stat).resident)
+            with suppress(TimeoutError):  # nobody learns, then
+                async with asyncio.timeout(_STAT_PATIENCE):
+                    stats = await self._tree.stat([paths[at] for at in warm])
+                    for at, stat in zip(warm, stats, strict=True):
+                        sights[at] = replace(sights[at], resident=_by_stat(files[at], stat).resident)
         return sights
 
 
