@@ -121,6 +121,25 @@ def test_an_error_of_the_kernel_that_fits_no_exit_status_is_read_from_the_text()
 
 
 @pytest.mark.parametrize(
+    ("status", "said", "code"),
+    [
+        (1, b"can't get hsm state for /a: Operation not permitted\n", errno.EPERM),
+        (1, b"cannot open the file of another user: Operation not permitted\n", errno.EPERM),
+        (1, b"lfs: error while loading shared libraries: liblustreapi.so.1\n", errno.EIO),
+        (1, b"", errno.EIO),
+        (13, b"", errno.EACCES),
+        (-9, b"", errno.EIO),
+    ],
+)
+def test_whoever_fails_with_1_has_not_been_forbidden_anything(status: int, said: bytes, code: int) -> None:
+    assert replies.errno_of(Output(status, b"", said)) == code
+    if status > 0:
+        (trouble,) = parse_states([b"/a"], Output(status, b"", said)).known.values()
+        assert isinstance(trouble, Trouble)
+        assert trouble.errno == code
+
+
+@pytest.mark.parametrize(
     ("text", "action"),
     [
         (b"NOOP", Action()),

@@ -147,7 +147,7 @@ class LfsHsm:
                 retried = True
                 groups.appendleft(rest)
             elif len(group) == 1 or _fails_altogether(group, output):
-                known |= {path: Trouble(path, _errno(output), _unclear(command, output)) for path in rest}
+                known |= {path: Trouble(path, replies.errno_of(output), _unclear(command, output)) for path in rest}
             elif parsed.known:
                 stops += parsed.stopped
                 if parsed.stopped and stops == _SCREEN_AFTER:

@@ -238,7 +238,17 @@ def _lone_trouble(path: bytes, output: Output) -> Trouble:
             return trouble
     if output.exit == 0:  # lfs find: "warning: … does not exist"
         return Trouble(path, errno.ENOENT, output.text)
-    return Trouble(path, output.exit, output.text)
+    return Trouble(path, errno_of(output), output.text)
+
+
+def errno_of(output: Output) -> int:
+    """The errno of an output that is no answer: its exit status, or EIO where that tells none.
+
+    1 is EPERM only where the words say so: whatever else goes wrong in a program ends with 1 as well.
+    """
+    if output.exit <= 0 or (output.exit == errno.EPERM and os.strerror(errno.EPERM).encode() not in output.stderr):
+        return errno.EIO
+    return output.exit
 
 
 _DF_LINE: Final = re.compile(
