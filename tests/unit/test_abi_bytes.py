@@ -78,9 +78,9 @@ def test_states_are_read(case: str, flags: int) -> None:
 
 @pytest.mark.parametrize(
     ("case", "progress"),
-    [("idle", abi.Progress(1, False, 0)), ("running", abi.Progress(abi.RESTORE, True, 0))],
+    [("idle", (1, False, 0)), ("running", (abi.RESTORE, True, 0))],
 )
-def test_actions_are_read(case: str, progress: abi.Progress) -> None:
+def test_actions_are_read(case: str, progress: tuple[int, bool, int]) -> None:
     call = CALLS[f"hsm_action-{case}"]
     assert call.number == abi.ACTION
     assert len(abi.EMPTY_ACTION) == len(call.before)

@@ -320,7 +320,16 @@ def test_its_helpers_start_bare() -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert {"ctypes", "fsxwarm.lustre.abi", "fsxwarm.lustre.helper"} <= imported
-    assert not imported & {"asyncio", "dataclasses", "pathlib", "site", "socket", "fsxwarm.model", "fsxwarm.errors"}
+    assert not imported & {
+        "asyncio",
+        "dataclasses",
+        "pathlib",
+        "site",
+        "socket",
+        "typing",
+        "fsxwarm.model",
+        "fsxwarm.errors",
+    }
 
 
 # ---- the choice ----------------------------------------------------------------------------------------------------

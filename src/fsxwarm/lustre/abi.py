@@ -7,8 +7,13 @@ they mean is `fsxwarm.model.hsm`'s. The ioctl numbers are those of x86-64 and ar
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import NamedTuple
+
+TYPE_CHECKING = False  # as typing's, which is not worth its import
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Progress = tuple[int, bool, int]
+    """What HSM_ACTION tells: the action's number (1: none), whether it runs, bytes moved (0 while it waits)."""
 
 MACHINES = frozenset({"x86_64", "aarch64"})
 """The machines (as uname calls them) whose ioctl numbers these are."""
@@ -25,7 +30,7 @@ ACTION = 0x801866DC
 RESTORE = 11
 RELEASE = 12
 CANCEL = 14
-"""What a request asks for (`enum hsm_user_action`); the numbers of its actions are `Progress.action`'s too."""
+"""What a request asks for (`enum hsm_user_action`); the numbers of its actions are those of `Progress` too."""
 
 MOST_ITEMS = 50
 """Files that we put into one request: two fewer than the server takes (measured on 2.15.8)."""
@@ -52,14 +57,6 @@ EMPTY_ACTION = bytes(_ACTION.size)
 """What STATE_GET and ACTION are given to fill in."""
 
 
-class Progress(NamedTuple):
-    """What HSM_ACTION tells: the action's number (1: none), whether it runs, bytes moved (0 while it waits)."""
-
-    action: int
-    running: bool
-    moved: int
-
-
 def flags_of(answer: bytes) -> int:
     """Read the flags in STATE_GET's answer."""
     flags: int = _STATE.unpack(answer)[0]
@@ -70,7 +67,7 @@ def progress_of(answer: bytes) -> Progress:
     """Read ACTION's answer. Its last number is the end of what is asked for until the action runs."""
     stage, action, _offset, length = _ACTION.unpack(answer)
     running = stage == _RUNNING
-    return Progress(action, running, length if running else 0)
+    return action, running, length if running else 0
 
 
 def fid_of(handle: bytes) -> bytes | None:

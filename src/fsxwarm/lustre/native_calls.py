@@ -10,19 +10,25 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
 
 from fsxwarm.lustre import abi
 
-T = TypeVar("T")
+TYPE_CHECKING = False  # as typing's, which is not worth its import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
 
-Answer = tuple[Any, ...] | int
-"""What one file's call gave; a number is the errno that it failed with."""
+    T = TypeVar("T")
 
-Named = tuple[bytes, tuple[int, int] | None]
-"""A path, and the st_dev and st_ino of the file that it must mean; None: whatever it means."""
+    Answer = tuple[Any, ...] | int
+    """What one file's call gave; a number is the errno that it failed with."""
+
+    Named = tuple[bytes, tuple[int, int] | None]
+    """A path, and the st_dev and st_ino of the file that it must mean; None: whatever it means."""
+
+    Work = Callable[..., Any]
+    """Does one job: called with a mark, whose first item says how many paths are dealt with, and its arguments."""
 
 STAND_IN = "FSXWARM_SYSTEM_CALLS"
 """The variable that names what stands in for the kernel's calls; `fsxwarm sim` sets it."""
@@ -89,10 +95,6 @@ def load(environ: Mapping[str, str]) -> SystemCalls:
     return calls
 
 
-Work = Callable[..., Any]
-"""Does one job: called with a mark, whose first item says how many paths have been dealt with, and its arguments."""
-
-
 class Native:
     """Does the jobs that `NativeHsm` gives to helpers, each in whatever thread takes it."""
 
@@ -117,7 +119,7 @@ class Native:
 
     def _actions(self, mark: list[int], names: list[Named]) -> list[Answer]:
         def progress(fd: int) -> Answer:
-            return tuple(abi.progress_of(self._calls.ioctl(fd, abi.ACTION, abi.EMPTY_ACTION)))
+            return abi.progress_of(self._calls.ioctl(fd, abi.ACTION, abi.EMPTY_ACTION))
 
         return _each(mark, names, lambda name: self._looked(name, progress))
 

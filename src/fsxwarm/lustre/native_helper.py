@@ -8,13 +8,18 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any
 
 if not __package__:  # run as a program
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - pathlib is slow to import
 
 from fsxwarm.lustre import helper
-from fsxwarm.lustre.native_calls import Native, SystemCalls, Work, load
+from fsxwarm.lustre.native_calls import Native, load
+
+TYPE_CHECKING = False  # as typing's, which is not worth its import
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fsxwarm.lustre.native_calls import SystemCalls, Work
 
 
 class NativeHelper(helper.Helper):
