@@ -14,7 +14,8 @@ from functools import partial
 from itertools import count
 from math import inf
 
-from fsxwarm.model.window import Window, WindowPolicy
+from fsxwarm.model.policy import WindowPolicy
+from fsxwarm.model.window import Window
 
 REQUEST = 50
 

@@ -84,8 +84,7 @@ class App:
 
         A `shard` has its part of all windows: what they may be is for all shards together.
         """
-        from fsxwarm.model.policy import Policy  # noqa: PLC0415 - only what warms needs it
-        from fsxwarm.model.window import WindowPolicy  # noqa: PLC0415 - the same
+        from fsxwarm.model.policy import Policy, WindowPolicy  # noqa: PLC0415 - only what warms needs it
 
         settings = self.settings
         part = (shard or WHOLE).part

@@ -21,8 +21,7 @@ from bench.virtual import Quiet
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.model.hsm import Verb
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.sim.calls import ROOT, Caller
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.datasets import Dataset, make

@@ -11,8 +11,7 @@ from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.model.entry import Key
 from fsxwarm.model.messages import Finish
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.datasets import Dataset, make
 from fsxwarm.sim.layout import lognormal

@@ -14,10 +14,9 @@ from bench.virtual import Quiet
 from fsxwarm.engine.selection import Selection
 from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.model.outcome import Outcome
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.shard import Shard
 from fsxwarm.model.units import format_duration
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.ports.tree import Filters
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.datasets import Dataset, make

@@ -10,8 +10,7 @@ from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.errors import Exit
 from fsxwarm.model.entry import Trouble
 from fsxwarm.model.messages import Finish, Say
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.datasets import Dataset, make
 from fsxwarm.sim.faults import Faults

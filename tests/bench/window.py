@@ -30,8 +30,7 @@ from fsxwarm.engine.warm import Warmer, Wish
 from fsxwarm.model.entry import Key, Trouble
 from fsxwarm.model.hsm import Action, Flags
 from fsxwarm.model.messages import Finish
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.sim import vloop
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.namespace import VirtualNamespace

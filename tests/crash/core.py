@@ -22,8 +22,7 @@ from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
 from fsxwarm.lustre.tree import HelperTree
 from fsxwarm.model.job import ROOT, Identity, JobRequest, Kind
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.ports.hsm import Hsm
 from fsxwarm.ports.tree import Tree
 from fsxwarm.store.sqlite import SqliteStore

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from fsxwarm.engine.warm import Wish
 from fsxwarm.model.hsm import Flags
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.units import Amount
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.sim.faults import CallFault, Fault
 from fsxwarm.sim.inodes import LUSTRE_DEV
 from fsxwarm.sim.spec import Costs, WorldSpec

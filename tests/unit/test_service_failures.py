@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fsxwarm.errors import Exit
-from fsxwarm.model.policy import Policy
-from fsxwarm.model.window import WindowPolicy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.ports.store import Limits
 from service_stage import MB, Stage, ended, play, request
 

@@ -12,9 +12,8 @@ from fsxwarm.errors import Exit, FsxwarmError, Kind
 from fsxwarm.model.job import Identity, JobView, Phase
 from fsxwarm.model.job import Kind as JobKind
 from fsxwarm.model.lease import LeaseRequest
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.units import Amount
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.sim.faults import Fault, Faults, files
 from fsxwarm.sim.nodes import Node
 from service_stage import ANN, BOB, MB, Stage, ended, play, request

@@ -16,9 +16,8 @@ from fsxwarm.model.entry import Trouble
 from fsxwarm.model.hsm import Flags
 from fsxwarm.model.messages import Finish, Say, Word
 from fsxwarm.model.outcome import Outcome, Reason
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.units import Amount
-from fsxwarm.model.window import WindowPolicy
 from fsxwarm.sim.calls import Caller
 from fsxwarm.sim.clockwork import Clockwork
 from fsxwarm.sim.datasets import RELEASED, RESIDENT, Dataset, make

@@ -34,9 +34,8 @@ from fsxwarm.model.messages import (
     Word,
 )
 from fsxwarm.model.outcome import Outcome, Reason
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.warming import Warming
-from fsxwarm.model.window import WindowPolicy
 
 COLD = Flags.EXISTS | Flags.ARCHIVED | Flags.RELEASED
 WARM = Flags.EXISTS | Flags.ARCHIVED

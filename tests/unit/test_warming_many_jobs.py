@@ -24,10 +24,9 @@ from fsxwarm.model.messages import (
     WalkEnded,
 )
 from fsxwarm.model.outcome import Outcome, Reason
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.schedule import Rank
 from fsxwarm.model.warming import Warming
-from fsxwarm.model.window import WindowPolicy
 from unit.test_warming_random_orders import COLD, Run
 
 

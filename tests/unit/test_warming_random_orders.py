@@ -33,9 +33,8 @@ from fsxwarm.model.messages import (
     WalkEnded,
 )
 from fsxwarm.model.outcome import Outcome, Reason
-from fsxwarm.model.policy import Policy
+from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.warming import Warming
-from fsxwarm.model.window import WindowPolicy
 
 COLD = Flags.EXISTS | Flags.ARCHIVED | Flags.RELEASED
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fsxwarm.model.window import Window, WindowPolicy
+from fsxwarm.model.policy import WindowPolicy
+from fsxwarm.model.window import Window
 from queueing import Client, Facility, Model, warm
 
 MB = 1_000_000

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from fsxwarm.model.file import AT_FSX, File, Phase
+from fsxwarm.model.policy import WindowPolicy
 from fsxwarm.model.schedule import Rank, Turns
 from fsxwarm.model.scouts import Scouts
-from fsxwarm.model.window import Window, WindowPolicy
+from fsxwarm.model.window import Window
 
 _FEW: Final = 10
 

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fsxwarm.model.window import WindowPolicy
-
 SKIPS_DUPLICATES: Final = (2, 16)
 """Servers from this version skip a request for what is in flight already; on older ones it blocks (LU-15132)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPolicy:
+    """Bounds of a window, in files. `fixed` takes the place of all learning.
+
+    `epoch` is the wall-clock time, in seconds, at which the steady clock stood at 0. Clients of one file system that
+    know it drain at the same moments: only then does each see how long files take without the other's queue.
+    """
+
+    start: int = 64
+    floor: int = 4
+    ceiling: int = 5000
+    fixed: int | None = None
+    epoch: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

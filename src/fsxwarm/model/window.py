@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from fsxwarm.model.policy import WindowPolicy
 from fsxwarm.model.rates import InFlight, Sample, ServiceTimes, Throughput
 
 _PAUSES: Final = (2.0, 60.0)
@@ -43,21 +44,6 @@ _TRIAL: Final = 3
 _AS_MUCH: Final = 0.95
 """A drain that cuts service times to less than such a share is put to a trial: the window that follows from it must
 deliver, after so many rounds, such a share of what the larger one did."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPolicy:
-    """Bounds of a window, in files. `fixed` takes the place of all learning.
-
-    `epoch` is the wall-clock time, in seconds, at which the steady clock stood at 0. Clients of one file system that
-    know it drain at the same moments: only then does each see how long files take without the other's queue.
-    """
-
-    start: int = 64
-    floor: int = 4
-    ceiling: int = 5000
-    fixed: int | None = None
-    epoch: float = 0.0
 
 
 class _Phase(Enum):
