@@ -522,6 +522,25 @@ def test_others_go_past_what_is_stuck_but_never_more_than_the_window_again() -> 
     assert bench.submits
 
 
+def test_others_go_past_files_whose_request_hangs() -> None:
+    bench = Bench(window=None)
+    bench.want([entry(number) for number in range(400)])
+    hung, *others = bench.submits
+    bench.submits = others
+    for file in hung.files:
+        bench.action[file.key] = IDLE
+    for submit in others:
+        bench.flags |= {file.key: WARM for file in submit.files}
+    bench.take_all_as_they_are()
+    bench.pass_time(1)
+    bench.tell(Overdue(hung.request))
+    lane = next(iter(bench.machine.lanes.values()))
+    assert lane.window.stuck == len(hung.files)
+    assert lane.window.size == lane.window.moving + len(hung.files)
+    bench.tell(Answered(hung.request, 0))
+    assert lane.window.stuck == 0
+
+
 def test_room_that_stands_open_while_nothing_comes_is_filled_in_the_end() -> None:
     bench = Bench(window=100)
     bench.want([entry(number) for number in range(200)])

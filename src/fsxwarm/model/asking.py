@@ -281,6 +281,7 @@ class Asking:
         members = self._members(event.request, Phase.SUBMITTED)
         for file in members:
             self._book.move(file, Phase.LIMBO)
+            self._book.set_stuck(file, stuck=True)
             file.moved_at = now
             self._book.rounds.schedule(file, now)
         if members:

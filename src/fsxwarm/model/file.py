@@ -57,9 +57,9 @@ class File:
     `looks_failed` counts failures in a row. A look begun earlier than `not_before` says nothing: since then the file
     has been asked for, or refused. `released`: its flags or its action have shown it to be. `barred` is why S3 cannot
     give it. `aged`: what the walk saw of it may be true no more. `names` are others that it was found under, the
-    newest last. `order` counts up as files are asked for. `stuck`: its restore does not move; `stalled`: it has not
-    for too long; `strayed`: it has stalled since it was asked for, so that its time tells nothing. `waits`: for news
-    of others, before its first stat.
+    newest last. `order` counts up as files are asked for. `stuck`: its restore does not move, or its request hangs;
+    `stalled`: it has not moved for too long; `strayed`: it has stalled since it was asked for, so that its time tells
+    nothing. `waits`: for news of others, before its first stat.
     """
 
     __slots__ = (
