@@ -238,8 +238,9 @@ class WatchedHsm:
             node = self._ledger.at(path)
             if node is not None and node.in_flight:
                 self._ledger.tell(key_of(node), f"{self._process.name} cancels it")
-                asked = self._process.asked_times[path]
-                self._ledger.must(asked, Check.ASKS_RIGHTLY, f"{path!r} is cancelled, which is not ours")
+                seen = self._process.actions.get(path)
+                ran = seen is not None and isinstance(seen.answer, Action) and seen.answer.running
+                self._ledger.must(ran, Check.ASKS_RIGHTLY, f"{path!r} is cancelled, which was not seen running")
         return await self._inner.cancel(paths, keys)
 
     async def pin(self, paths: Sequence[bytes], *, on: bool) -> list[Trouble | None]:

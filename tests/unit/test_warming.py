@@ -485,6 +485,28 @@ def test_a_wedged_request_is_cancelled_and_asked_for_again_by_root() -> None:
     assert Word.CURED in bench.words
 
 
+def test_root_cures_what_an_earlier_run_has_left_behind_stuck() -> None:
+    bench = Bench(may_cancel=True)
+    bench.action = {entry(1).key: WEDGED, entry(2).key: RUNNING}
+    bench.want([entry(1), entry(2)])
+    bench.pass_time(60, until=lambda: bool(bench.cancels))
+    assert [file.path for cancel in bench.cancels for file in cancel.files] == [b"/fsx/1"]
+    assert not bench.submits
+    bench.tell(Cancelled([entry(1).key], 0))
+    bench.action[entry(1).key] = IDLE
+    bench.pass_time(10, until=lambda: bool(bench.submits))
+    bench.take_all()
+    bench.pass_time(400, until=lambda: len(bench.cancels) > 1)  # the other one has not moved for too long, either
+    bench.action[entry(2).key] = IDLE
+    bench.tell(Cancelled([entry(2).key], 0))
+    bench.pass_time(10, until=lambda: bool(bench.submits))
+    bench.take_all()
+    bench.flags = {entry(1).key: WARM, entry(2).key: WARM}
+    bench.pass_time(60)
+    assert bench.outcome(1) is bench.outcome(2) is Outcome.RESTORED
+    assert [bench.finished[b"/fsx/%d" % number].attempts for number in (1, 2)] == [1, 1]
+
+
 def test_where_restores_are_quick_a_frozen_one_is_cured_sooner() -> None:
     bench = Bench(may_cancel=True, patience=120.0, cure_patience=300.0)
     bench.want([entry(number) for number in range(30)])
@@ -576,15 +598,6 @@ def test_a_wedged_request_is_waited_out_where_it_may_not_be_cancelled(policy: di
     bench.action[entry(1).key] = IDLE  # the coordinator's own timeout
     bench.pass_time(300, until=lambda: bool(bench.submits))
     assert len(bench.submits) == 1
-
-
-def test_somebody_elses_stuck_request_is_never_cancelled() -> None:
-    bench = Bench(may_cancel=True)
-    bench.action[entry(1).key] = WEDGED
-    bench.want([entry(1)])
-    bench.pass_time(3000)
-    assert not bench.cancels
-    assert not bench.submits
 
 
 def test_frozen_bytes_are_stalled_then_cured_and_growing_bytes_are_left_alone() -> None:

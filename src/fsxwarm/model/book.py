@@ -91,7 +91,7 @@ class Book:
 
     def move(self, file: File, phase: Phase) -> None:
         """Put a file into another phase."""
-        if phase is not Phase.CURING:
+        if phase is not Phase.CURING or file.phase is Phase.WATCHED:
             self.set_stuck(file, stuck=False)
         counts = self.lane(file).counts
         counts[file.phase] -= 1

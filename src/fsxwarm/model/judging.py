@@ -188,8 +188,9 @@ class Judging:
             self._book.has_stalled(file)
             word = Word.FILE_WEDGED if reason is Reason.WEDGED else Word.FILE_STALLED
             self._book.out.append(Say(word, (file.entry,), idle_for))
-        curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel and file.cures < self._policy.cures
+        curable = self._policy.may_cancel and file.cures < self._policy.cures
         if curable and (reason is Reason.WEDGED or idle_for > self._too_long(file, self._policy.cure_patience)):
+            # Whoever asked for it: an earlier run perhaps, which is no more.
             file.cures += 1
             self._book.move(file, Phase.CURING)
             self._book.out.append(Cancel((file.entry,)))
@@ -204,7 +205,7 @@ class Judging:
             case Verdict.RESIDENT:
                 self._book.restored(file, now)
             case Verdict.IDLE:
-                file.attempts -= 1  # the request that got stuck was no attempt at a restore
+                file.attempts = max(0, file.attempts - 1)  # a request that got stuck was no attempt at a restore
                 self._book.back_to_queue(file)
                 self._book.out.append(Say(Word.CURED, (file.entry,)))
             case Verdict.HOPELESS if sight.flags is not None:

@@ -20,7 +20,6 @@ class Reason(StrEnum):
     CHANGED = "changed"
     NOT_YOURS = "not_yours"
     UNREADABLE = "unreadable"
-    REFUSED = "refused"
     HUNG = "hung"
     NO_OBJECT = "no_object"
     OTHER_SIZE = "other_size"
