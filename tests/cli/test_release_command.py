@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import subprocess
 import sys
+
+import pytest
 
 from cli.machine import Site
 
@@ -74,6 +77,21 @@ def _answer(site: Site, answer: bytes) -> int:
         status = child.wait(timeout=60)
     os.close(ours)
     return status
+
+
+@pytest.mark.parametrize(("call", "backend"), [("state", "lfs"), ("state", "native"), ("release", "lfs")])
+def test_a_release_that_can_do_nothing_is_incomplete_and_says_why(site: Site, call: str, backend: str) -> None:
+    site.restore(*site.files)
+    site.fsx.control("break", fault="eio", call=call, times=10_000)
+    done = site.fsxwarm("release", site.data, "--yes", "--json", "--backend", backend)
+    document = done.json
+    assert done.status == document["exit"] == 3, done.err
+    assert document["troubles"]["count"] == len(site.files)
+    assert {one["errno"] for one in document["troubles"]["first"]} == {errno.EIO}
+    assert document["left"] == {}
+    said = site.fsxwarm("release", site.data, "--yes", "--backend", backend)
+    assert said.status == 3
+    assert os.strerror(errno.EIO) in said.out
 
 
 def test_recent_files_are_kept(site: Site) -> None:

@@ -47,7 +47,6 @@ async def test_what_the_archive_holds_is_released_in_batches_of_50() -> None:
         (File(CLEAN, errno=errno.ETIMEDOUT), Reason.HUNG),
         (File(CLEAN, refuse=errno.EACCES), Reason.NOT_YOURS),
         (File(CLEAN, refuse=errno.EPERM), Reason.BUSY),
-        (File(CLEAN, refuse=errno.EIO), Reason.REFUSED),
     ],
 )
 async def test_a_file_that_must_stay_is_left_alone_named_and_in_nobodys_way(file: File, reason: Reason) -> None:
@@ -58,6 +57,24 @@ async def test_a_file_that_must_stay_is_left_alone_named_and_in_nobodys_way(file
     assert {reason: left.first for reason, left in result.left.items()} == {reason: [b"/fsx/2"]}
     assert sorted(world.released_paths) == [b"/fsx/1", b"/fsx/3"]
     assert result.released.files == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        (File(CLEAN, errno=errno.EIO), errno.EIO),
+        (File(CLEAN, errno=errno.ENOTCONN), errno.ENOTCONN),
+        (File(CLEAN, errno=errno.ENAMETOOLONG), errno.ENAMETOOLONG),
+        (File(CLEAN, refuse=errno.EIO), errno.EIO),
+        (File(CLEAN, refuse=errno.EROFS), errno.EROFS),
+    ],
+)
+async def test_a_file_at_which_a_call_fails_is_named_with_its_errno_and_in_nobodys_way(file: File, code: int) -> None:
+    world = Paper({b"/fsx/1": File(), b"/fsx/2": file, b"/fsx/3": File()})
+    result = await _release(world)
+    assert [(trouble.path, trouble.errno) for trouble in result.troubles.first] == [(b"/fsx/2", code)]
+    assert result.left == {}
+    assert sorted(world.released_paths) == [b"/fsx/1", b"/fsx/3"]
 
 
 async def test_many_refused_files_do_not_keep_the_others_from_release() -> None:
@@ -171,7 +188,7 @@ async def test_only_releasable_idle_files_lose_their_data_and_each_file_is_count
         assert action.idle
     left = sum(left.tally.files for left in result.left.values())
     assert result.released.files == len(world.released_paths)
-    assert result.released.files + result.already.files + left == len(files)
+    assert result.released.files + result.already.files + left + result.troubles.count == len(files)
     kept = [path for path, (flags, _) in before.items() if flags.releasable and path not in world.released_paths]
     for path in kept:
         file = world.files[path]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from fsxwarm.model.job import Kind as JobKind
 from fsxwarm.model.lease import LeaseRequest
 from fsxwarm.model.policy import Policy, WindowPolicy
 from fsxwarm.model.units import Amount
-from fsxwarm.sim.faults import Fault, Faults, files
+from fsxwarm.sim.faults import CallFault, Fault, Faults, files, share_of_calls
 from fsxwarm.sim.nodes import Node
 from service_stage import ANN, BOB, MB, Stage, ended, play, request
 
@@ -308,6 +309,24 @@ def test_release_jobs_leave_what_is_wanted_leased_or_anothers(tmp_path: Path) ->
             assert view.counters.released.files == 11
             assert view.counters.already.files == 29
         assert stage.resident() == 0
+
+    play(go)
+
+
+@pytest.mark.parametrize("call", ["state", "action", "release"])
+def test_a_release_job_whose_calls_fail_is_incomplete_and_names_the_error(tmp_path: Path, call: str) -> None:
+    async def go() -> None:
+        broken = share_of_calls(1.0, CallFault.EIO, kinds=frozenset({call}))
+        stage = Stage(tmp_path, Faults(call=[broken]))
+        stage.fill(40, released=0.0)
+        async with stage.service() as service:
+            job = await service.submit(request(kind=JobKind.RELEASE, admin=True))
+            view = await ended(service, job.id)
+            assert view.job.exit is Exit.INCOMPLETE
+            assert (view.counters.released.files, view.counters.unreadable, view.counters.reasons) == (0, 40, {})
+            failures = await service.failures(job.id)
+            assert {failure.errno for failure in failures} == {errno.EIO}
+        assert stage.resident() == 40
 
     play(go)
 

@@ -150,7 +150,8 @@ class ReleaseDocument(Leftovers):
     """`fsxwarm.release/1`. With `dry_run`, `released` is what would have been.
 
     `already` had no space to give back, `recent` were used after --older-than. `left` counts the files left alone by
-    reason: dirty, never_archived, pinned, lost, restoring, busy, changed, not_yours, unreadable, refused, hung.
+    reason: dirty, never_archived, pinned, lost, restoring, busy, changed, not_yours, unreadable, hung. `troubles` are
+    paths at which a call failed, with its errno: they were left alone as well.
     """
 
     schema: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from fsxwarm.engine.crew import Crew, Turns
-from fsxwarm.engine.looks import AT_ONCE, GONE, Looks, Troubles
+from fsxwarm.engine.looks import AT_ONCE, DENIED, GONE, Looks, Troubles
 from fsxwarm.engine.selection import Selection
 from fsxwarm.model.entry import Entry, Key, Resident, Trouble
 from fsxwarm.model.hsm import MAX_REQUEST, Action, Flags, Verb
@@ -43,7 +43,7 @@ class Released:
 
     `released` gave their space back, `used` is what stat said of it in bytes (sparse and compressed files use less
     than their size); with `dry_run` they would have. `already` had none, `recent` were used too recently; `left`
-    were left alone.
+    were left alone for a known reason, `troubles` because a call failed: of these nothing is known.
     """
 
     dry_run: bool = False
@@ -182,7 +182,7 @@ class Releaser:
         for entry in released:
             self.result.give(entry)
         if free and len(free) + len(released) == len(entries):
-            self.result.leave(free.pop(0), _refusal(reply))
+            self._refused(free.pop(0), reply)
         return await self._same(free)
 
     def _trouble(self, entry: Entry, trouble: Trouble) -> None:
@@ -192,8 +192,19 @@ class Releaser:
             self.result.leave(entry, Reason.CHANGED)
         elif trouble.errno == errno.ETIMEDOUT:
             self.result.leave(entry, Reason.HUNG)
-        else:
+        elif trouble.errno in DENIED:
             self.result.leave(entry, Reason.UNREADABLE)
+        else:
+            self.result.troubles.add(trouble)
+
+    def _refused(self, entry: Entry, reply: Reply) -> None:
+        """Count a file whose flags allow it and that was refused all the same."""
+        if reply.errno == errno.EACCES:
+            self.result.leave(entry, Reason.NOT_YOURS)
+        elif reply.errno in (errno.EBUSY, errno.ESTALE, errno.EPERM):
+            self.result.leave(entry, Reason.BUSY)
+        else:
+            self.result.troubles.add(Trouble(entry.path, reply.errno, reply.text))
 
 
 async def release_all(releaser: Releaser, selection: Selection, *, used_before: int | None = None) -> Released:
@@ -268,12 +279,3 @@ def _obstacle(action: Action, flags: Flags) -> Reason | None:  # noqa: PLR0911 -
     if flags & Flags.DIRTY:
         return Reason.DIRTY
     return Reason.PINNED if flags & Flags.NORELEASE else None
-
-
-def _refusal(reply: Reply) -> Reason:
-    """Why a file whose flags allow it was refused all the same."""
-    if reply.errno == errno.EACCES:
-        return Reason.NOT_YOURS
-    if reply.errno in (errno.EBUSY, errno.ESTALE, errno.EPERM):
-        return Reason.BUSY
-    return Reason.REFUSED
