@@ -106,6 +106,12 @@ CONSEQUENCES: Final[dict[Kind, Consequence]] = {
 }
 
 
+OTHER_LFS: Final = (
+    "let PATH (or FSXWARM_LFS) lead to the Lustre client's own lfs, whose `lfs --version` prints a line like lfs 2.15.8"
+)
+"""The hint where there is a program of that name, but it is not the Lustre client's or may not be run."""
+
+
 def reason(error: Exception) -> str:
     """What an error says: of a system's error the words without its number."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

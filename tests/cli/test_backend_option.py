@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.machine import Site
@@ -63,3 +65,31 @@ def test_a_back_end_that_there_is_not(site: Site) -> None:
     done = site.fsxwarm("status", site.data, FSXWARM_BACKEND="ssh")
     assert done.status == 2
     assert "FSXWARM_BACKEND" in done.err
+
+
+@pytest.mark.parametrize(
+    ("does", "mode", "says"),
+    [
+        ("exit 0", 0o755, "this is no Lustre client's lfs: `{lfs} --version` printed nothing"),
+        ("echo git-lfs/3.3.0", 0o755, "this is no Lustre client's lfs: `{lfs} --version` printed git-lfs/3.3.0"),
+        ("echo lfs 2.15.8", 0o644, "{lfs} may not be executed"),
+    ],
+)
+@pytest.mark.parametrize("command", [("preload",), ("status",), ("release", "--yes")])
+def test_another_lfs_ends_a_command_at_once(
+    site: Site, tmp_path: Path, command: tuple[str, ...], does: str, mode: int, says: str
+) -> None:
+    other = tmp_path / "lfs"
+    other.write_text(f"#!/bin/sh\n{does}\n")
+    other.chmod(mode)
+    done = site.fsxwarm(*command, site.data, "--backend", "lfs", FSXWARM_LFS=str(other))
+    assert (done.status, done.out) == (5, "")
+    assert says.format(lfs=other) in done.err.splitlines()[-1]
+    assert "install" not in done.err
+
+
+def test_an_lfs_in_path_that_may_not_be_executed(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "lfs").write_text("#!/bin/sh\n")
+    done = site.fsxwarm("status", site.data, "--backend", "lfs", PATH=str(tmp_path), FSXWARM_LFS="lfs")
+    assert (done.status, done.err.count("\n")) == (5, 1)
+    assert f"{tmp_path}/lfs may not be executed (chmod +x, or let PATH" in done.err

@@ -206,7 +206,11 @@ async def test_an_endless_output_ends_the_process(
 
 @pytest.mark.parametrize(
     ("program", "said"),
-    [("lfs", "no program lfs in PATH (/usr/bin:/bin)"), ("/nowhere/lfs", "/nowhere/lfs is missing or not executable")],
+    [
+        ("lfs", "no program lfs in PATH (/usr/bin:/bin)"),
+        ("/nowhere/lfs", "there is no program /nowhere/lfs"),
+        ("/", "/ is a folder"),
+    ],
 )
 async def test_no_lfs(program: str, said: str) -> None:
     async with children(program) as crew:

@@ -338,7 +338,10 @@ def test_its_helpers_start_bare() -> None:
 def chosen(machine: Machine, wish: Backend, environ: dict[str, str]) -> AbstractAsyncContextManager[ChosenHsm]:
     @asynccontextmanager
     async def opened() -> AsyncIterator[ChosenHsm]:
-        lfs = LfsHsm(Children("false", {"PATH": os.defpath}))
+        program = machine.mounts.with_name("lfs")
+        program.write_text("#!/bin/sh\n[ $1 = --version ] && echo lfs 2.15.8\n")  # and nothing else works
+        program.chmod(0o755)
+        lfs = LfsHsm(Children(str(program), {}))
         mounts = str(machine.mounts)
         hsm = ChosenHsm(wish, NativeHsm(lfs, mounts, environ=environ), lfs, mounts)
         try:

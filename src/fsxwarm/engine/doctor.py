@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from fsxwarm.engine.looks import DENIED
-from fsxwarm.errors import CONSEQUENCES, FsxwarmError, Kind
+from fsxwarm.errors import CONSEQUENCES, OTHER_LFS, FsxwarmError, Kind
 from fsxwarm.model.entry import Entry, Trouble
 from fsxwarm.model.filesystems import describe, is_lustre_client
 from fsxwarm.model.hsm import Action, Flags
@@ -25,9 +25,6 @@ _STAT_IS_FREE: Final = (2, 15)
 _SAMPLE: Final = 200
 _MOST_BATCHES: Final = 200
 _FULL: Final = 0.9
-_OTHER_LFS: Final = (
-    "let PATH (or FSXWARM_LFS) lead to the Lustre client's own lfs, whose `lfs --version` prints a line like lfs 2.15.8"
-)
 
 
 class Level(StrEnum):
@@ -86,7 +83,7 @@ class Doctor:
             yield Finding("lfs", Level.FAIL, str(error), CONSEQUENCES[Kind.HUNG].hint)
             return
         if isinstance(version, Trouble):
-            yield Finding("lfs", Level.FAIL, f"this is no Lustre client's lfs: {_why(version)}", _OTHER_LFS)
+            yield Finding("lfs", Level.FAIL, f"this is no Lustre client's lfs: {_why(version)}", OTHER_LFS)
             return
         name = f"lfs {'.'.join(map(str, version))}"
         if version < _OLDEST:

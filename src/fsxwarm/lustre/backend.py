@@ -62,7 +62,10 @@ class ChosenHsm:
             async with self._choosing:
                 if self.choice is None:
                     await self._choose(paths[0])
-        return self._native if self.choice is not None and self.choice.backend is Backend.NATIVE else self._lfs
+        if self.choice is not None and self.choice.backend is Backend.NATIVE:
+            return self._native
+        await self._lfs.must_be_lustres()  # another program of that name would fail file by file
+        return self._lfs
 
     async def _choose(self, path: bytes) -> None:
         mount = mount_of(read_mounts(self._mounts), path)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from fsxwarm.errors import FsxwarmError, Kind, reason
+from fsxwarm.errors import OTHER_LFS, FsxwarmError, Kind, reason
 from fsxwarm.lustre.pool import Rights
 from fsxwarm.lustre.replies import Output
 
@@ -172,16 +172,14 @@ class Children:
             where = self._environ.get("PATH", os.defpath)
             self._found = shutil.which(self._program, path=where)
             if self._found is None:
-                if os.sep in self._program:
-                    raise FsxwarmError(Kind.NO_LFS, f"{self._program} is missing or not executable")
-                raise FsxwarmError(Kind.NO_LFS, f"there is no program {self._program} in PATH ({where})")
+                raise _not_found(self._program, where)
         return self._found
 
     def _cannot_start(self, error: OSError) -> FsxwarmError:
         message = f"{self._found} cannot be started: {reason(error)}"
         if error.errno in _UNUSABLE:
             self._found = None
-            return FsxwarmError(Kind.NO_LFS, message)
+            return FsxwarmError(Kind.NO_LFS, message, hint=OTHER_LFS)
         hint = (
             "raise the limits on processes and open files (ulimit -u, -n), or start fewer lfs processes (lfs_parallel)"
         )
@@ -204,6 +202,18 @@ class Children:
     def _forget(self, child: _Child) -> None:
         self._alive.discard(child)
         self._abandoned.discard(child)
+
+
+def _not_found(program: str, where: str) -> FsxwarmError:
+    """Why there is no such program to run in the PATH `where`: it is missing, or may not be executed."""
+    there = shutil.which(program, mode=os.F_OK, path=where)
+    if there is not None:
+        return FsxwarmError(Kind.NO_LFS, f"{there} may not be executed", hint=f"chmod +x, or {OTHER_LFS}")
+    if os.sep not in program:
+        return FsxwarmError(Kind.NO_LFS, f"there is no program {program} in PATH ({where})")
+    if os.path.isdir(program):  # noqa: PTH112 - as which tells it
+        return FsxwarmError(Kind.NO_LFS, f"{program} is a folder", hint=OTHER_LFS)
+    return FsxwarmError(Kind.NO_LFS, f"there is no program {program}")
 
 
 def _kill_begun(begun: asyncio.Future[_Child]) -> None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from fsxwarm.errors import OTHER_LFS, FsxwarmError, Kind
 from fsxwarm.lustre import replies
 from fsxwarm.lustre.child import Children, OverdueError
 from fsxwarm.lustre.replies import Output, Parsed
@@ -50,6 +51,7 @@ class LfsHsm:
 
     def __init__(self, children: Children) -> None:
         self._children = children
+        self._is_lustres = False
 
     @property
     def abandoned(self) -> int:
@@ -122,6 +124,21 @@ class LfsHsm:
             return version
         program = self._children.program
         return Trouble(os.fsencode(program), _errno(output), f"`{program} --version` {_no_version(output)}")
+
+    async def must_be_lustres(self) -> None:
+        """FsxwarmError NO_LFS for a program that is no Lustre client's lfs; once it was found to be, nothing is asked.
+
+        One that was killed before it could tell may be anything: the calls that follow have their own words for it.
+        """
+        if self._is_lustres:
+            return
+        output = await self._run("--version", [])
+        if output.exit < 0:
+            return
+        if output.exit or replies.parse_version(output.stdout) is None:
+            what = f"`{self._children.program} --version` {_no_version(output)}"
+            raise FsxwarmError(Kind.NO_LFS, f"this is no Lustre client's lfs: {what}", hint=OTHER_LFS)
+        self._is_lustres = True
 
     async def _look(
         self,
