@@ -281,3 +281,22 @@ def test_an_error_of_a_look_is_named_with_what_was_said(site: Site, tmp_path: Pa
     assert "  ENODEV (No such device): lfs hsm_" in done.out
     document = site.fsxwarm(*arguments, "--json", FSXWARM_LFS=str(broken)).json
     assert [cold["errnos"] for cold in document["cold"]] == [{"ENODEV": 12}]
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("kill -9 $$", "EIO (Input/output error): lfs hsm_restore was killed by signal 9 (Killed)"),
+        ("echo 'hsm: No space left on device' >&2; exit 28", "ENOSPC (No space left on device): hsm: No space"),
+        ("echo 'Broken pipe' >&2; exit 32", "EPIPE (Broken pipe)\n"),
+    ],
+)
+def test_a_request_that_fails_is_not_told_as_a_look(site: Site, tmp_path: Path, does: str, says: str) -> None:
+    broken = tmp_path / "lfs"
+    broken.write_text(f'#!/bin/sh\nif [ "$1" = hsm_restore ]; then {does}; else exec {site.fsx.lfs} "$@"; fi\n')
+    broken.chmod(0o755)
+    arguments = ("preload", "--backend", "lfs", site.files[0], "--attempts", "1", "--progress", "none")
+    done = site.fsxwarm(*arguments, FSXWARM_LFS=str(broken))
+    assert done.status == 3
+    assert "1 file failed: the request for it failed\n" in done.out
+    assert f"  {says}" in done.out

@@ -146,7 +146,9 @@ class Hearing:
                 alone = path in process.refused_alone
                 self._must(alone, f"{path!r} failed as refused, and was never refused by itself")
             case Reason.IO_ERROR:
-                self._must(process.failed_looks[path] or process.refused[path], f"{path!r} failed without an error")
+                self._must(process.failed_looks[path], f"{path!r} failed without an error")
+            case Reason.REQUEST_FAILED:
+                self._must(process.refused[path], f"{path!r} failed as asked for in vain, and no request of it failed")
             case Reason.UNREADABLE:
                 self._must(process.failed_looks[path], f"{path!r} failed as unreadable, and was read")
             case Reason.STALLED | Reason.WEDGED:

@@ -436,7 +436,7 @@ def test_a_single_file_that_the_tool_cannot_ask_for_fails_after_its_attempts() -
         bench.submits = []
         bench.tell(Answered(submit.request, 22, "All files should be on the same filesystem"))
         bench.pass_time(30, until=lambda: bool(bench.submits or bench.finished))
-    assert (bench.outcome(1), bench.reason(1)) == (Outcome.FAILED, Reason.IO_ERROR)
+    assert (bench.outcome(1), bench.reason(1)) == (Outcome.FAILED, Reason.REQUEST_FAILED)
     assert bench.finished[b"/fsx/1"].errno == 22
 
 

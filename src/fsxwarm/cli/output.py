@@ -82,7 +82,8 @@ def name_errors(errnos: Mapping[int, int], detail: str = "") -> str:
     named = [f"{errno.errorcode.get(code, f'errno {code}')} ({os.strerror(code)})" for code, _ in some]
     if len(errnos) > 1:
         named = [f"{name} of {files:,}" for name, (_, files) in zip(named, some, strict=True)]
-    return ", ".join(named) + (f": {safe(detail)}" if detail else "")
+    told = {os.strerror(code) for code, _ in some}
+    return ", ".join(named) + (f": {safe(detail)}" if detail and detail not in told else "")
 
 
 def name_some(paths: Sequence[bytes], count: int) -> str:

@@ -267,7 +267,7 @@ class Asking:
         self._book.move(file, Phase.BACKOFF)  # it was looked at after the refusal: nothing is queued
         if request.errno != REFUSED:
             if file.attempts >= self._policy.attempts:
-                self._book.finish(file, Outcome.FAILED, Reason.IO_ERROR, errno=request.errno, detail=request.text)
+                self._book.finish(file, Outcome.FAILED, Reason.REQUEST_FAILED, errno=request.errno, detail=request.text)
             else:
                 self._book.attempt_failed(file, now)
             return

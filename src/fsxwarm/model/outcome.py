@@ -40,6 +40,7 @@ class Reason(StrEnum):
     HUNG = "hung"
     UNREADABLE = "unreadable"
     IO_ERROR = "io_error"
+    REQUEST_FAILED = "request_failed"
     NAME_TOO_LONG = "name_too_long"
     NOT_REGULAR = "not_regular"
     GONE = "gone"
@@ -93,6 +94,9 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     Reason.UNREADABLE: Meaning("its state may not be read", "run as its owner or as root"),
     Reason.IO_ERROR: Meaning(
         "looking at it gave an error", "check the file system's health; the report and `jobs show` name the error"
+    ),
+    Reason.REQUEST_FAILED: Meaning(
+        "the request for it failed", "do what the error asks for, which the report and `jobs show` name; then run again"
     ),
     Reason.NAME_TOO_LONG: Meaning("its path is too long for a system call", "warm it from a deeper starting folder"),
     Reason.NOT_REGULAR: Meaning(
