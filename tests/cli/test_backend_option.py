@@ -93,3 +93,25 @@ def test_an_lfs_in_path_that_may_not_be_executed(site: Site, tmp_path: Path) -> 
     done = site.fsxwarm("status", site.data, "--backend", "lfs", PATH=str(tmp_path), FSXWARM_LFS="lfs")
     assert (done.status, done.err.count("\n")) == (5, 1)
     assert f"{tmp_path}/lfs may not be executed (chmod +x, or let PATH" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "No such file or directory"),
+        ("x = (", "SyntaxError: '(' was never closed"),
+        ("Calls = 1 / 0", "ZeroDivisionError: division by zero"),
+        ("print(1)", "KeyError: 'Calls'"),
+    ],
+)
+def test_system_calls_that_cannot_be_loaded_are_one_line(
+    site: Site, tmp_path: Path, content: str | None, why: str
+) -> None:
+    stand_in = tmp_path / "calls.py"
+    if content is not None:
+        stand_in.write_text(content)
+    done = site.fsxwarm("status", site.data, "--backend", "native", FSXWARM_SYSTEM_CALLS=str(stand_in))
+    assert (done.status, done.out, done.err.count("\n")) == (5, "", 1)
+    assert f"FSXWARM_SYSTEM_CALLS names {stand_in}, which cannot be loaded ({why}" in done.err
+    auto = site.fsxwarm("status", site.data, "--json", FSXWARM_SYSTEM_CALLS=str(stand_in))
+    assert (auto.status, auto.err, auto.json["backend"]["name"]) == (0, "", "lfs")

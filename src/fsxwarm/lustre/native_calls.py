@@ -84,14 +84,36 @@ class SystemCalls:
         return os.getxattr(path, b"lustre.lov", follow_symlinks=False)
 
 
+class NoCalls(SystemCalls):
+    """What stands in for calls that could not be loaded: each fails with the reason."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def open(self, *_: object) -> int:
+        """Fail; every other call needs a descriptor or is made by a path."""
+        raise OSError(errno.ENOSYS, self._why)
+
+    def layout(self, *_: object) -> bytes:
+        """Fail."""
+        raise OSError(errno.ENOSYS, self._why)
+
+
 def load(environ: Mapping[str, str]) -> SystemCalls:
-    """Return the kernel's calls, or those of a simulated FSx: `Calls` in the Python file that STAND_IN names."""
+    """Return the kernel's calls, or those of a simulated FSx: `Calls` in the Python file that STAND_IN names.
+
+    Whatever is wrong with that file, the calls returned tell: a helper that dies of it would tell nobody.
+    """
     stand_in = environ.get(STAND_IN)
     if not stand_in:
         return SystemCalls()
     import runpy  # noqa: PLC0415 - the kernel's own calls don't need it
 
-    calls: SystemCalls = runpy.run_path(stand_in)["Calls"]()
+    try:
+        calls: SystemCalls = runpy.run_path(stand_in)["Calls"]()
+    except Exception as error:  # noqa: BLE001 - it may be any file, which may do anything
+        said = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        return NoCalls(f"{STAND_IN} names {stand_in}, which cannot be loaded ({said})")
     return calls
 
 
