@@ -123,3 +123,9 @@ def test_a_background_process_that_is_killed_is_an_error_that_names_the_log(site
         error = child.stderr.read().decode()
     assert ".log" in error
     assert "Traceback" not in error
+
+
+def test_a_log_that_cannot_be_written_is_told_once(site: Site) -> None:
+    done = site.fsxwarm("preload", site.data, "--background", XDG_STATE_HOME="/proc/1/x")
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("fsxwarm: --background cannot write its log in /proc/1/x/fsxwarm: ")

@@ -93,17 +93,19 @@ class Child:
         self._tell({"state": "ended", "exit": int(code)})
 
     def _redirect(self) -> None:
+        null = os.open(os.devnull, os.O_RDWR)
         try:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
             self._pid_file.write_text(f"{os.getpid()}\n")
         except OSError as error:
+            for stream in (1, 2):
+                os.dup2(null, stream)  # the process that the user waits for says it
             raise FsxwarmError(
                 Kind.USAGE,
                 f"--background cannot write its log in {self._log.parent}: {reason(error)}",
                 hint="set XDG_STATE_HOME to another folder",
             ) from None
-        null = os.open(os.devnull, os.O_RDWR)
         if not self._keep_stdin:
             os.dup2(null, 0)
         for stream in (1, 2):
