@@ -149,8 +149,8 @@ def _clients(settings: Settings) -> list[Mount]:
 def run_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:
     """Run `work` on an event loop with an open app; returns what it returns. `say` tells the user a line meanwhile.
 
-    SIGINT and SIGTERM cancel it: it may handle the cancellation and return, or let it pass, which raises
-    FsxwarmError INTERRUPTED.
+    SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) cancel it: it may handle the cancellation and
+    return, or let it pass, which raises FsxwarmError INTERRUPTED.
     """
     use_pidfd()
     return asyncio.run(_run(settings, work, say))
@@ -161,10 +161,18 @@ async def _run(settings: Settings, work: Callable[[App], Awaitable[T]], say: Cal
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, _hang_up, task)
     try:
         return await task
     except asyncio.CancelledError:
         raise FsxwarmError(Kind.INTERRUPTED, "interrupted") from None
+
+
+def _hang_up(task: asyncio.Future[T]) -> None:
+    """Cancel once: a terminal that closes may send SIGHUP twice, by the shell and by the kernel."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
+    task.cancel()
 
 
 async def _with_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:

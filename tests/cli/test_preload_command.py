@@ -189,7 +189,10 @@ def test_the_deadline_ends_it_with_status_4(site: Site) -> None:
     assert "to resume: fsxwarm preload" in done.out
 
 
-def test_ctrl_c_stops_asking_and_tells_how_to_resume(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_and_its_like_stop_asking_and_tell_how_to_resume(
+    site: Site, tmp_path: Path, number: signal.Signals
+) -> None:
     site.fsx.control("coordinator", seconds=600.0)
     report = tmp_path / "report"
     command = [sys.executable, "-m", "fsxwarm", "preload", site.data, "--progress", "json", "--report", report]
@@ -198,11 +201,39 @@ def test_ctrl_c_stops_asking_and_tells_how_to_resume(site: Site, tmp_path: Path)
         assert child.stderr is not None
         while json.loads(child.stderr.readline()).get("in_flight", 0) < 12:
             pass
-        child.send_signal(signal.SIGINT)
+        child.send_signal(number)
         out = child.stdout.read().decode()
         assert child.wait(timeout=60) == 130
     assert "12 files, 1.20 MB, still in flight" in out
     assert "to resume: fsxwarm preload" in out
+    assert _report(report)[-1]["summary"]["exit"] == 130
+    assert [one.name for one in tmp_path.iterdir() if "report" in one.name] == ["report"]
+
+
+def test_under_nohup_a_hang_up_is_ignored(site: Site) -> None:
+    site.fsx.control("coordinator", seconds=2.0)
+    command = ["nohup", sys.executable, "-m", "fsxwarm", "preload", site.data, "--progress", "json"]
+    with subprocess.Popen(command, env=site.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stderr is not None
+        while b"in_flight" not in child.stderr.readline():
+            pass
+        child.send_signal(signal.SIGHUP)
+        child.communicate(timeout=60)
+        assert child.returncode == 0
+
+
+def test_a_terminal_that_goes_does_not_take_the_report_with_it(site: Site, tmp_path: Path) -> None:
+    site.fsx.control("coordinator", seconds=600.0)
+    report = tmp_path / "report"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [sys.executable, "-m", "fsxwarm", "preload", str(site.data), "--report", str(report)]
+        os.execve(sys.executable, command, site.environ)  # noqa: S606 - the child of the fork
+    seen = b""
+    while b"in flight" not in seen:
+        seen += os.read(terminal, 65536)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
     assert _report(report)[-1]["summary"]["exit"] == 130
 
 

@@ -307,14 +307,15 @@ def test_a_listed_link_is_told_and_not_followed(live: Live, command: list[str], 
         assert (line["path"], line["outcome"], "symlink" in line["what"]) == (str(link), "unreadable", True)
 
 
-def test_ctrl_c_lets_go_and_says_how_to_come_back() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_and_its_like_let_go_and_say_how_to_come_back(number: signal.Signals) -> None:
     with living("--bandwidth", "1KB") as live:
         report = live.folder / "report.jsonl"
         command = [sys.executable, "-m", "fsxwarm", "preload", str(live.mount), "--report", str(report)]
         with subprocess.Popen(command, env=environ(live), stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             lines = [process.stderr.readline()]
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             lines += process.stderr.readlines()
             assert process.wait(30) == 130
         assert any("`fsxwarm jobs wait 1` waits again" in line for line in lines)

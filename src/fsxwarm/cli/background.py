@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.cli.schema import BackgroundDocument, error_document, json_path
+from fsxwarm.cli.signals import as_ctrl_c
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind, reason
 
 _STANDARD: Final = 3
@@ -133,6 +134,7 @@ class Starter:
         self._state: Literal["started", "ready", "ended"] = "started"
         self._log = self._pid_file = ""
 
+    @as_ctrl_c()
     def attend(self, *, until_ready: bool, json: bool) -> Exit:
         """Wait until the child has started, or is ready; returns the exit status to end with.
 

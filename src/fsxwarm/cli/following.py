@@ -10,6 +10,7 @@ from typing import Final
 from fsxwarm.cli.job_view import exit_of, line
 from fsxwarm.cli.output import complain, redraw
 from fsxwarm.cli.progress import Mode
+from fsxwarm.cli.signals import as_ctrl_c
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -23,6 +24,7 @@ _AGAIN: Final = 1.0
 """Seconds after which it is asked again."""
 
 
+@as_ctrl_c()
 def follow(
     client: Client,
     job: wire.Job,
@@ -34,8 +36,8 @@ def follow(
 ) -> tuple[wire.Job, Exit]:
     """Wait until a job has ended (or is ready), showing how far it is; the job then, and the exit status.
 
-    `told` is said first. At `until`, on the monotonic clock, the status is DEADLINE. Ctrl-C lets go of it: it goes
-    on, and the line printed says how to come back to it.
+    `told` is said first. At `until`, on the monotonic clock, the status is DEADLINE. Ctrl-C lets go of it, as SIGTERM
+    and SIGHUP do: it goes on, and the line printed says how to come back to it.
     """
     screen = _Screen(mode)
     try:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from fsxwarm.cli.output import complain, redraw
+from fsxwarm.cli.signals import leave_gone_terminals
 
 _EVERY: Final = 0.3
 
@@ -32,6 +33,7 @@ async def ticking(line: Callable[[], str], *, in_log: float | None = None) -> As
     finally:
         task.cancel()
         await asyncio.wait([task])
+        leave_gone_terminals()
 
 
 async def _tick(line: Callable[[], str]) -> None:

@@ -20,6 +20,7 @@ from rich.text import Text
 from fsxwarm.cli.output import console
 from fsxwarm.cli.saying import Saying
 from fsxwarm.cli.schema import ProgressEvent, tally
+from fsxwarm.cli.signals import leave_gone_terminals
 from fsxwarm.cli.snapshot import Snapshot, snapshot
 from fsxwarm.cli.tables import percent
 from fsxwarm.client.glance import hindrance
@@ -78,6 +79,7 @@ async def _ticking(screen: _Screen, warmer: Warmer, account: Account, saying: Sa
     finally:
         task.cancel()
         await asyncio.wait({task})
+        leave_gone_terminals()
         for line in saying.rest():
             screen.say(line)
 

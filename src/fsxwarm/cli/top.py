@@ -16,6 +16,7 @@ from fsxwarm.cli.choose import client_of
 from fsxwarm.cli.options import Json
 from fsxwarm.cli.output import console, emit_json
 from fsxwarm.cli.schema import error_document
+from fsxwarm.cli.signals import as_ctrl_c
 from fsxwarm.client import wire
 from fsxwarm.client.client import Client
 from fsxwarm.errors import Exit, FsxwarmError, Kind
@@ -59,6 +60,7 @@ def _print(overview: wire.Overview) -> None:
     out.print(view(overview, width=out.width, height=None))
 
 
+@as_ctrl_c()
 def _watch(client: Client, overview: wire.Overview) -> None:
     """Show it anew each second until a key says to leave. A daemon that has gone is waited for."""
     from rich.live import Live  # noqa: PLC0415 - the same
