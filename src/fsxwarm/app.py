@@ -153,7 +153,18 @@ def run_app(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callab
     return, or let it pass, which raises FsxwarmError INTERRUPTED.
     """
     use_pidfd()
-    return asyncio.run(_run(settings, work, say))
+    came_of_it: list[T] = []
+
+    async def kept() -> None:
+        came_of_it.append(await _run(settings, work, say))
+
+    try:
+        asyncio.run(kept())
+    except RuntimeError:
+        # To wait for its other threads, asyncio starts one more: where memory is scarce all may be done but that.
+        if not came_of_it:
+            raise
+    return came_of_it[0]
 
 
 async def _run(settings: Settings, work: Callable[[App], Awaitable[T]], say: Callable[[str], None]) -> T:

@@ -20,7 +20,7 @@ async def remember_run(app: App, mount: bytes, rate: Rate) -> None:
     """Keep what a run reached."""
     source = await _source(app, mount)
     if source is not None:
-        await asyncio.to_thread(_store().remember, source, rate)
+        _store().remember(source, rate)  # in no thread, which may be denied us: at the end it keeps nobody waiting
 
 
 async def _source(app: App, mount: bytes) -> str | None:

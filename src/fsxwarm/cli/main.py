@@ -90,9 +90,30 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
     if isinstance(error, OSError) and (of_what := _of_what(error)):
         complain(f"{of_what}: {error.strerror}")
         return Exit.UNFORESEEN
+    if lacks := _lacks(error):
+        complain(f"{lacks}; then run again: what is resident is skipped")
+        return Exit.UNFORESEEN
     hint = f"{CONSEQUENCES[Kind.UNFORESEEN].hint} with what FSXWARM_DEBUG=1 prints"
     complain(f"unforeseen: {type(error).__name__}: {error} ({hint})")
     return Exit.UNFORESEEN
+
+
+_NO_MEMORY: Final = (
+    os.strerror(errno.ENOMEM),  # of the kernel, or in it, of the dynamic loader
+    "failed to map segment from shared object",
+    "error return without exception set",  # an interpreter's that could not even make its MemoryError
+)
+
+
+def _lacks(error: BaseException | None) -> str:
+    """What the machine, or a limit, has denied us, and what to do about it; nothing if it has not."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+            return "out of memory: raise the limit (ulimit -v, or the job's), or use a machine with more"
+        if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+            return "another thread cannot be started: raise the limits on memory and processes (ulimit -v, -u)"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _of_what(error: OSError) -> str:
