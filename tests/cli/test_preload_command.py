@@ -204,7 +204,7 @@ def test_ctrl_c_and_its_like_stop_asking_and_tell_how_to_resume(
         child.send_signal(number)
         out = child.stdout.read().decode()
         assert child.wait(timeout=60) == 130
-    assert "12 files, 1.20 MB, still in flight" in out
+    assert "12 files, 1.20 MB, still in flight: FSx goes on with what has reached it" in out
     assert "to resume: fsxwarm preload" in out
     assert _report(report)[-1]["summary"]["exit"] == 130
     assert [one.name for one in tmp_path.iterdir() if "report" in one.name] == ["report"]

@@ -127,6 +127,19 @@ def test_much_the_same_is_said_once_in_a_while() -> None:
     assert sum(int(line.split()[0].replace(",", "")) for line in lines + saying.rest()) == 3_600
 
 
+def test_requests_that_hang_are_counted_as_well_as_their_files() -> None:
+    (seen,) = _warmed({b"/fsx/data/a": COLD}).seen[-1:]
+    names = [b"/fsx/%d" % number for number in range(32)]
+    one, alone, two = Saying(), Saying(), Saying()
+    one.said(_said(Word.CALL_HUNG, *names))
+    assert one.due(seen, 0.0) == ["a request for 32 files hangs in the kernel; they are watched, such as /fsx/0"]
+    alone.said(_said(Word.CALL_HUNG, b"/fsx/a"))
+    assert alone.due(seen, 0.0) == ["a request for 1 file hangs in the kernel; it is watched: /fsx/a"]
+    for _ in range(2):
+        two.said(_said(Word.CALL_HUNG, *names))
+    assert two.due(seen, 0.0) == ["2 requests for 64 files hang in the kernel; they are watched, such as /fsx/0"]
+
+
 def test_a_snapshot_follows_the_run() -> None:
     run = _warmed(dict.fromkeys(_names(500), COLD) | {b"/fsx/data/warm": CLEAN})
     assert run.code is Exit.DONE
@@ -202,7 +215,7 @@ def test_stalled_are_those_that_do_not_move_now() -> None:
 
 def test_where_nothing_moves_that_is_said_instead_of_a_rate_of_nothing() -> None:
     faults = Faults(restore=[lambda node, _: Fault.STUCK if node.fid.oid % 2 else None])
-    run = _warmed(dict.fromkeys(_names(200), COLD), faults=faults, policy=Policy(give_up=400.0))
+    run = _warmed(dict.fromkeys(_names(50), COLD), faults=faults, policy=Policy(give_up=400.0))
     lines = [line_of(seen) for seen in run.seen if seen.stalled and seen.stalled == seen.in_flight]
     assert lines
     assert all("all that is in flight has stalled" in line for line in lines)

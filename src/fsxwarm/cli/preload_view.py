@@ -146,9 +146,9 @@ class Ended:
         lines = []
         if progress.left_in_flight.files:
             left = progress.left_in_flight
-            lines.append(
-                f"{format_count(left.files, 'file')}, {format_size(left.bytes)}, still in flight: FSx goes on with"
-                " them without fsxwarm"
+            lines.append(  # of a request that hangs nobody knows whether it has reached FSx
+                f"{format_count(left.files, 'file')}, {format_size(left.bytes)}, still in flight: FSx goes on with what"
+                " has reached it, without fsxwarm"
             )
         if self.warmer.stopped in {Reason.INTERRUPTED, Reason.DEADLINE}:
             lines.append(f"to resume: {safe(self._again)}")

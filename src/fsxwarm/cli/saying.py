@@ -17,6 +17,7 @@ _AT_MOST: Final = 600.0
 
 @dataclass(slots=True)
 class _Heard:
+    times: int = 0
     files: int = 0
     path: bytes = b""
     seconds: float = 0.0
@@ -36,6 +37,7 @@ class Saying:
     def said(self, say: Say) -> None:
         """Something of the whole is worth telling."""
         heard = self._heard.setdefault(say.word, _Heard())
+        heard.times += 1
         heard.files += len(say.files)
         heard.seconds = say.seconds
         if say.files and not heard.path:
@@ -76,6 +78,8 @@ class Saying:
         heard = self._heard.pop(word)
         files = format_count(heard.files, "file")
         such_as = f", such as {show_path(heard.path)}" if heard.files > 1 else f": {show_path(heard.path)}"
+        calls = "a request" if heard.times == 1 else format_count(heard.times, "request")
+        watched = "it is watched" if heard.files == 1 else "they are watched"
         time = format_duration(heard.seconds)
         flying = "files are in flight" if in_flight is None else f"{format_count(in_flight, 'file')} in flight"
         return {
@@ -85,7 +89,7 @@ class Saying:
             Word.FILE_STALLED: f"{files}: the restore runs, but no bytes move{such_as}",
             Word.FILE_WEDGED: f"{files}: the request counts as running but was never started{such_as}",
             Word.CURED: f"{files}: a stuck request was cancelled, and is made again{such_as}",
-            Word.CALL_HUNG: f"a request for {files} hangs in the kernel; they are watched{such_as}",
+            Word.CALL_HUNG: f"{calls} for {files} {'hangs' if heard.times == 1 else 'hang'} in the kernel; {watched}{such_as}",
             Word.RETRY: f"{files}: the restore came to nothing and is tried again{such_as}",
             Word.NO_ROOM: "no room for the rest" if self.fit else "not all of it fits: nothing more is asked for",
             Word.ROOM_UNKNOWN: "free space could not be measured (lfs df): it is not known whether all of it fits",
