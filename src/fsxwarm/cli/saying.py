@@ -79,6 +79,7 @@ class Saying:
         files = format_count(heard.files, "file")
         such_as = f", such as {show_path(heard.path)}" if heard.files > 1 else f": {show_path(heard.path)}"
         calls = "a request" if heard.times == 1 else format_count(heard.times, "request")
+        hang = f"hang{'s' if heard.times == 1 else ''} in the kernel"
         watched = "it is watched" if heard.files == 1 else "they are watched"
         time = format_duration(heard.seconds)
         flying = "files are in flight" if in_flight is None else f"{format_count(in_flight, 'file')} in flight"
@@ -89,7 +90,7 @@ class Saying:
             Word.FILE_STALLED: f"{files}: the restore runs, but no bytes move{such_as}",
             Word.FILE_WEDGED: f"{files}: the request counts as running but was never started{such_as}",
             Word.CURED: f"{files}: a stuck request was cancelled, and is made again{such_as}",
-            Word.CALL_HUNG: f"{calls} for {files} {'hangs' if heard.times == 1 else 'hang'} in the kernel; {watched}{such_as}",
+            Word.CALL_HUNG: f"{calls} for {files} {hang}; {watched}{such_as}",
             Word.RETRY: f"{files}: the restore came to nothing and is tried again{such_as}",
             Word.NO_ROOM: "no room for the rest" if self.fit else "not all of it fits: nothing more is asked for",
             Word.ROOM_UNKNOWN: "free space could not be measured (lfs df): it is not known whether all of it fits",
