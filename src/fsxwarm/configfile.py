@@ -318,6 +318,11 @@ _TABLES: Final[Mapping[str, type[BaseModel]]] = {
 }
 
 
+def variables() -> set[str]:
+    """The variables of the environment that override a key of a table other than `warming`."""
+    return {f"FSXWARM_{table}_{key}".upper() for table in _OVERRIDABLE for key in _TABLES[table].model_fields}
+
+
 def plain(config: Config) -> dict[str, Any]:
     """The configuration as tables of plain values, as `fsxwarm config show --json` prints it."""
     return config.model_dump()

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fsxwarm.cli.environment import named_configuration
 from fsxwarm.cli.options import WHO
 from fsxwarm.cli.output import complain
 from fsxwarm.client import wire
-from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.errors import FsxwarmError, Kind, reason
 
 if TYPE_CHECKING:
     from fsxwarm.client.client import Client
@@ -83,17 +84,25 @@ def client_of(environ: Mapping[str, str]) -> Client:
 
 
 def socket_path(environ: Mapping[str, str]) -> str:
-    """Where the daemon listens: the environment's word, the configuration's, or the default."""
+    """Where the daemon listens: the environment's word, the configuration's, or the default. FsxwarmError USAGE."""
     named = environ.get("FSXWARM_DAEMON_SOCKET")
     if named:
         return named
+    path = named_configuration(environ)
     try:
-        text = Path(environ.get("FSXWARM_CONFIG") or _CONFIG).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return wire.SOCKET
-    import tomllib  # noqa: PLC0415 - the same
+        return _socket_in(path or Path(_CONFIG))
+    except (OSError, ValueError) as error:  # of the default one the daemon says what is wrong with it
+        if path is None:
+            return wire.SOCKET
+        raise FsxwarmError(Kind.USAGE, f"{path}: {reason(error)}", hint="see `fsxwarm config check`") from None
+
+
+def _socket_in(path: Path) -> str:
+    """The socket that a configuration names, or the default: nothing else is read here. OSError, ValueError."""
+    text = path.read_text(encoding="utf-8")
+    import tomllib  # noqa: PLC0415 - nobody waits for it where there is no configuration
 
     try:
         return str(tomllib.loads(text)["daemon"]["socket"])
-    except (ValueError, KeyError, TypeError):  # the daemon says what is wrong with it; nothing else is read here
+    except (KeyError, TypeError):
         return wire.SOCKET

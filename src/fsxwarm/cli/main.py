@@ -13,6 +13,7 @@ import typer
 
 from fsxwarm import __version__
 from fsxwarm.cli.commands import Commands, listed, path_of
+from fsxwarm.cli.environment import mistyped
 from fsxwarm.cli.output import complain
 from fsxwarm.errors import CONSEQUENCES, Exit, FsxwarmError, Kind
 
@@ -43,6 +44,8 @@ def _root(
     if context.invoked_subcommand is None:
         print(context.get_help())  # noqa: T201 - what was asked for
         raise typer.Exit(Exit.USAGE)
+    for line in mistyped(os.environ):
+        complain(line)
 
 
 listed(app)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fsxwarm.app import App, run_app
+from fsxwarm.cli.environment import named_configuration
 from fsxwarm.cli.output import complain, emit_json
 from fsxwarm.cli.schema import error_document
 from fsxwarm.config import Backend, Settings
@@ -22,6 +23,7 @@ def run(work: Callable[[App], Awaitable[T]], *, json: bool = False, backend: Bac
     `backend` goes before the settings'.
     """
     try:
+        named_configuration(os.environ)
         settings = Settings.from_environ(os.environ)
         if backend is not None:
             settings = replace(settings, backend=backend)
