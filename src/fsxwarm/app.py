@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from fsxwarm.aws.calls import Calls
 from fsxwarm.aws.cloud import AwsCloud
 from fsxwarm.aws.logs import CloudWatchLog
-from fsxwarm.config import Settings
+from fsxwarm.config import Backend, Settings
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.errors import FsxwarmError, Kind
@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 _STAT_SETTLES: Final = (2, 15)
 """Clients from this version answer the stat of a file in flight from a cached lock (measured); older ones may block."""
+_TOGETHER: Final = {Backend.NATIVE: 50, Backend.LFS: 500}
+"""Native calls cost the same in any company; of `lfs` each costs a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class App:
         settings = self.settings
         part = (shard or WHOLE).part
         version = await self.hsm.version()
+        choice = await self.hsm.choose()
         epoch = time.time() - asyncio.get_running_loop().time()
         return Policy(
             WindowPolicy(
@@ -102,6 +105,7 @@ class App:
             skip_duplicates=await self.skipping(),
             stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
             may_cancel=os.geteuid() == 0,
+            together=_TOGETHER[Backend.LFS if choice is None else choice.backend],
         )
 
     async def skipping(self) -> frozenset[int]:

@@ -121,6 +121,7 @@ def test_its_environment_is_all_that_a_daemon_and_its_users_need(sim_fsx: SimFsx
             assert (done.returncode, "the daemon has it as job 1" in done.stderr) == (0, True)
         finally:
             daemon.send_signal(signal.SIGTERM)
+            daemon.communicate(timeout=60)
     assert daemon.returncode == 0
 
 

@@ -66,6 +66,7 @@ class Bench:
         self.words: list[Word] = []
         self.looks: list[LookAt] = []
         self.stat_proves = True
+        self.hangs: Callable[[LookAt], bool] = lambda _: False
 
     def sight(self, how: Look, key: Key) -> Sight:
         if key in self.trouble and how is not Look.RELEASED:
@@ -90,6 +91,8 @@ class Bench:
             match instruction:
                 case LookAt():
                     self.looks.append(instruction)
+                    if self.hangs(instruction):
+                        continue
                     sights = {e.key: self.sight(instruction.how, e.key) for e in instruction.files}
                     queue += self.machine.handle(Looked(instruction.how, sights, self.now), self.now)
                 case Submit():
@@ -561,6 +564,19 @@ def test_others_go_past_files_whose_request_hangs() -> None:
     assert lane.window.size == lane.window.moving + len(hung.files)
     bench.tell(Answered(hung.request, 0))
     assert lane.window.stuck == 0
+
+
+@pytest.mark.parametrize(("together", "held_up"), [(500, 20), (5, 5)])
+def test_a_look_that_hangs_holds_up_its_own_files_only(together: int, held_up: int) -> None:
+    bench = Bench(window=20, together=together)
+    bench.hangs = lambda look: look.how is Look.ACTION and look.files[0].path == b"/fsx/0"
+    bench.want([entry(number) for number in range(100)])
+    for _ in range(100):
+        for submit in bench.submits:
+            bench.flags |= {file.key: WARM for file in submit.files}
+        bench.take_all_as_they_are()
+        bench.pass_time(0.5)
+    assert len(bench.finished) == 100 - held_up
 
 
 def test_room_that_stands_open_while_nothing_comes_is_filled_in_the_end() -> None:

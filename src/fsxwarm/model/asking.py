@@ -16,7 +16,7 @@ from fsxwarm.model.schedule import Turns
 _LOOK_AHEAD: Final = 1.0
 """Seconds ahead of its turn that a file's action is looked at; less than a look stays fresh."""
 _LINGER: Final = 5.0
-"""Seconds for which room in a window waits for more room, so that requests are large."""
+"""Seconds for which room in a window waits for more room, so that requests are large, or for a look that is out."""
 
 
 class Request:
@@ -74,8 +74,7 @@ class Asking:
                 else:
                     lane.cold.put(file)
             self._book.doubt.looked(len(taken), len(doubtful))
-            if doubtful:
-                self._book.look(Look.RELEASED if blind else Look.STATE, doubtful)
+            self._book.look(Look.RELEASED if blind else Look.STATE, doubtful)
 
     def _is_doubtful(self, file: File) -> bool:
         """Whether a look at a file's flags may tell something new."""
@@ -97,7 +96,7 @@ class Asking:
             return
         if lane.counts[Phase.WATCHED] >= self._policy.watched:
             return
-        pending = lane.counts[Phase.LOOKING] + lane.counts[Phase.READY]
+        pending = lane.counts[Phase.LOOKING] + lane.counts[Phase.READY] - lane.held_up(now)
         turnover = min(window.rate_files * _LOOK_AHEAD, float(self._policy.ask_ahead))
         wanted = window.size - lane.at_fsx - pending + int(turnover)
         if wanted <= 0 or (pending + lane.at_fsx and wanted < max(self._worthwhile(lane, now), 0.7 * turnover)):
@@ -112,6 +111,7 @@ class Asking:
             else:
                 doubtful.append(file)
         if doubtful:
+            lane.looks.append((now + _LINGER, doubtful))
             self._book.look(Look.ACTION, doubtful)
 
     def _is_skipped(self, file: File) -> bool:

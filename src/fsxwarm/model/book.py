@@ -167,10 +167,12 @@ class Book:
         self.lane(file).cold.put(file, ahead=True)
 
     def look(self, how: Look, files: list[File]) -> None:
-        """Have files looked at."""
+        """Have files looked at, as many at once as may wait for each other."""
         for file in files:
             file.looking = how
-        self.out.append(LookAt(how, tuple(file.entry for file in files)))
+        size = self.policy.together
+        for start in range(0, len(files), size):
+            self.out.append(LookAt(how, tuple(file.entry for file in files[start : start + size])))
 
     def attempt_failed(self, file: File, now: float) -> None:
         """A request brought nothing, and nothing is queued: wait and try again, or settle the file as failed."""

@@ -19,8 +19,9 @@ class Lane:
     """One metadata target's window and queues.
 
     `unseen` holds files as found, `cold` those known to be released that wait for their turn, `ready` those whose
-    action has just been looked at. `counts` has the files in each phase, whether in a queue or not. `stalled` are
-    those of ours that have not moved for too long. Since `quiet_since` nothing was asked for, and nothing came.
+    action has just been looked at; `looks` are such looks that are out, each with the time from which it is late.
+    `counts` has the files in each phase, whether in a queue or not. `stalled` are those of ours that have not moved for
+    too long. Since `quiet_since` nothing was asked for, and nothing came.
     """
 
     def __init__(self, policy: WindowPolicy, ranks: Mapping[int, Rank], now: float) -> None:
@@ -28,6 +29,7 @@ class Lane:
         self.unseen: Turns[File] = Turns(ranks)
         self.cold: Turns[File] = Turns(ranks)
         self.ready: deque[File] = deque()
+        self.looks: deque[tuple[float, list[File]]] = deque()
         self.counts: Counter[Phase] = Counter()
         self.scouts = Scouts()
         self.stalled = 0
@@ -54,6 +56,12 @@ class Lane:
         if file.phase is Phase.READY:
             self.ready.remove(file)
 
+    def held_up(self, now: float) -> int:
+        """Files that have been in a look before asking for so long that others should not wait for them."""
+        while self.looks and self.looks[0][0] < now and not any(map(_is_looked_at, self.looks[0][1])):
+            self.looks.popleft()
+        return sum(sum(map(_is_looked_at, files)) for late, files in self.looks if late < now)
+
     @property
     def at_fsx(self) -> int:
         """Files that count against the window."""
@@ -70,3 +78,7 @@ class Lane:
         The coordinator serves requests in their order (mdt_coordinator.c).
         """
         return now < self.waiting_until and file.asked >= self.waiting_asked
+
+
+def _is_looked_at(file: File) -> bool:
+    return file.phase is Phase.LOOKING and file.looking is not None

@@ -41,6 +41,7 @@ class Policy:
     `give_up`: without progress for so long it has failed; longer than the coordinator's own timeout of an hour.
     `limbo`: how long a file whose request hangs may go unseen in the coordinator's log before it has failed.
     `convinced`: flags of so many files of like size in a row told nothing new before others are asked for without.
+    `together`: so many files at most are looked at in one call before they are asked for: one that hangs holds up all.
     `hopeless`: so many single refusals with good flags, and not one request taken: this user may not restore here.
     """
 
@@ -64,5 +65,6 @@ class Policy:
     watched: int = 10_000
     convinced: int = 100
     look_batch: int = 500
+    together: int = 500
     ask_ahead: int = 200
     request: int = 50

@@ -23,6 +23,8 @@ from fsxwarm.model.policy import Policy
 
 _STATS_PER_SECOND: Final = 12_500
 _STAT_EVERY: Final = (0.1, 0.5)
+_STAT_AGE: Final = 0.01
+"""A file is stat'ed again after such a share of the time that it has been on its way: that little later is soon."""
 _STUCK_EVERY: Final = 1.5
 _STATE_GRID: Final = 0.5
 _PROVABLE: Final = 512
@@ -68,7 +70,9 @@ class Rounds:
         if diagnosed:
             file.late = now + self.grace(file, now)
         if self.by_stat(file):
-            self.schedule(file, self._on_grid(now + _STUCK_EVERY) if file.stuck else now + self._stat_every)
+            seldom = min(_STAT_AGE * (now - file.asked), _STAT_EVERY[1])
+            when = now + max(self._stat_every, seldom)
+            self.schedule(file, self._on_grid(now + _STUCK_EVERY) if file.stuck else when)
         else:
             age = now - file.asked
             self.schedule(file, self._on_grid(now + max(_STATE_GRID, 0.25 * age)))
