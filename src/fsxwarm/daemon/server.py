@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from fsxwarm.daemon import mistakes
 from fsxwarm.daemon.access import Circle, Rule
 from fsxwarm.daemon.api import Api, Call
 from fsxwarm.daemon.gate import Gate, GateLimits, Visit, error_body
@@ -152,7 +153,7 @@ def checked(model: type[BaseModel], values: dict[str, str]) -> BaseModel:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise _wrong(error) from None
+        raise mistakes.of_request(error) from None
 
 
 def checked_json(model: type[BaseModel], data: bytes) -> BaseModel:
@@ -160,15 +161,7 @@ def checked_json(model: type[BaseModel], data: bytes) -> BaseModel:
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
-        raise _wrong(error) from None
-
-
-def _wrong(error: ValidationError) -> FsxwarmError:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(map(str, first["loc"])) or "the request"
-    what = str(first["msg"]).removeprefix("Value error, ")
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return FsxwarmError(Kind.USAGE, f"{where}: {what}{more}", hint="see /v1/openapi.json")
+        raise mistakes.of_request(error) from None
 
 
 def _json(answer: object, status: int) -> web.Response:
