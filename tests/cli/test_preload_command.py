@@ -113,6 +113,12 @@ def test_a_report_does_not_go_to_standard_output(site: Site, tmp_path: Path, sha
             )
             assert (ended.returncode, ended.stderr.count(b"\n")) == (2, 1)
             assert os.path.samestat(output.stat(), os.fstat(stream.fileno()))
+    piped = site.fsxwarm("preload", site.data, "--report", "/dev/stdout", *shard)
+    assert (piped.status, piped.out, piped.err.count("\n")) == (2, "", 1)
+    assert "that is where this command's own output goes" in piped.err
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert "Too many levels of symbolic links" in site.fsxwarm("preload", site.data, "--report", loop).err
     assert list(tmp_path.glob("-*")) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -26,14 +26,17 @@ ShardOption = Annotated[
 ]
 
 
+_DEVICES: Final = frozenset({"/dev", "/dev/fd", "/proc/self/fd"})
+
+
 def this_shard(text: str | None) -> Shard | None:
     """Read the option; FsxwarmError USAGE says what is wrong with it."""
     return None if text is None else read(lambda text: parse_shard(text, os.environ), text, "--shard")
 
 
 def named_for(report: Path | None, shard: Shard | None) -> Path | None:
-    """Where a shard's report goes."""
-    if report is None or shard is None or report.name in {"", "..", "-"}:  # the report's writer refuses these
+    """Where a shard's report goes; not beside what is no file, which the report's writer refuses by its own name."""
+    if report is None or shard is None or report.name in {"", "..", "-"} or str(report.parent) in _DEVICES:
         return report
     return report.with_name(shard.name(report.name))
 

@@ -191,11 +191,10 @@ def _usable(target: Path) -> Path:
     """Where the report really goes; only a regular file is ever replaced."""
     if str(target) == "-":
         raise OSError(errno.EINVAL, "a report goes to a file, not to standard output")
-    real = target.resolve()
     try:
-        found = real.stat()
+        found = target.stat()  # before it is resolved, which makes no name of a pipe behind /dev/stdout
     except FileNotFoundError:
-        return real
+        return target.resolve()
     mode = found.st_mode
     if any(os.path.samestat(found, os.fstat(stream)) for stream in (1, 2)):
         raise OSError(errno.EINVAL, "that is where this command's own output goes")
@@ -203,7 +202,7 @@ def _usable(target: Path) -> Path:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is no regular file")
-    return real
+    return target.resolve()
 
 
 def _finished(finish: Finish, *, fit: bool) -> dict[str, object]:
