@@ -164,3 +164,16 @@ def test_ctrl_c_ends_it_at_once_even_while_it_waits_for_a_list(site: Site) -> No
 def _handles_sigterm(pid: int) -> bool:
     caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def test_long_names_are_shortened_for_people_and_whole_in_json(site: Site) -> None:
+    names = [f"{site.data}/{number}/" + "x/" * 2500 + "end" for number in range(3)]
+    listed = "\n".join(names).encode()
+    done = site.fsxwarm("status", "--files-from", "-", stdin=listed)
+    shown = [line for line in done.out.splitlines() if "end" in line]
+    assert len("".join(shown)) < 1000
+    assert f"  {site.data}/0/"[:100] in shown[0]
+    assert "…" in shown[0]
+    document = site.fsxwarm("status", "--files-from", "-", "--json", stdin=listed).json
+    whole = [one["path"] for one in [*document["missing"]["first"], *document["troubles"]["first"]]]
+    assert sorted(whole) == sorted(names)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
-from fsxwarm.cli.output import complain, console, name_errors, name_some, safe
+from fsxwarm.cli.output import complain, console, name_errors, name_some, safe, shortened
 from fsxwarm.cli.tables import percent, plain_table
 from fsxwarm.client import naming, wire
 from fsxwarm.client.client import Client
@@ -125,7 +125,7 @@ def show_job(job: wire.Job, failures: Sequence[wire.Failure] = ()) -> None:
     if blind := counters["unreadable"]:
         out.print(f"{format_count(blind, 'path')} could not be looked at{':' if unreadable else ''}")
         for one in unreadable[:_UNREAD]:
-            out.print(f"  {safe(one['path'])}: {safe(one['detail'])}")
+            out.print(f"  {shortened(safe(one['path']))}: {shortened(safe(one['detail']))}")
         if unreadable and blind > _UNREAD:
             out.print(f"  and {blind - _UNREAD:,} more")
     if job["error"]:
@@ -152,8 +152,9 @@ def show_failures(failures: Sequence[wire.Failure]) -> None:
         else:
             said = f"{outcome}, {failure['reason'].replace('_', ' ')}"
             if failure["errno"]:
-                said += f", {name_errors({failure['errno']: 1})}"
-            said += f": {detail}" if detail else ""
+                said += f", {name_errors({failure['errno']: 1}, failure['detail'])}"
+            elif detail:
+                said += f": {detail}"
         out.print(f"{safe(failure['path'])}: {said}")
 
 

@@ -23,6 +23,8 @@ _CLEAR_LINE: Final = "\r\x1b[K"
 _NARROW: Final = 80
 _PLAIN_WIDTH: Final = 4096
 _NAMED: Final = 3
+_SHOWN: Final = 240
+"""Characters that are shown of a name that is one of some: three lines of a narrow terminal."""
 
 
 def safe(text: str) -> str:
@@ -33,6 +35,16 @@ def safe(text: str) -> str:
 def show_path(path: bytes) -> str:
     """A file's name for people, on one line and harmless, whatever bytes it is made of."""
     return safe(path.decode("utf-8", "surrogateescape"))
+
+
+def short_path(path: bytes) -> str:
+    """A file's name for people, as an example: a long one without its middle. What must be whole goes to a report."""
+    return shortened(show_path(path))
+
+
+def shortened(text: str) -> str:
+    """A text that fits a few lines: beginning and end of a longer one."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}…{text[-_SHOWN // 2 :]}"
 
 
 def emit_json(document: Mapping[str, Any], choice: Choice | None = None) -> None:
@@ -89,6 +101,6 @@ def name_errors(errnos: Mapping[int, int], detail: str = "") -> str:
 def name_some(paths: Sequence[bytes], count: int) -> str:
     """Name the first of `count` files: `a, b and 3 more`."""
     some = paths[:_NAMED]
-    names = ", ".join(map(show_path, some))
+    names = ", ".join(map(short_path, some))
     more = count - len(some)
     return f"{names} and {more:,} more" if more > 0 else names

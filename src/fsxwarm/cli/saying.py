@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fsxwarm.cli.output import show_path
+from fsxwarm.cli.output import short_path
 from fsxwarm.cli.snapshot import Snapshot
 from fsxwarm.model.messages import Say, Word
 from fsxwarm.model.units import format_count, format_duration
@@ -77,7 +77,7 @@ class Saying:
     def _line(self, word: Word, in_flight: int | None) -> str:
         heard = self._heard.pop(word)
         files = format_count(heard.files, "file")
-        such_as = f", such as {show_path(heard.path)}" if heard.files > 1 else f": {show_path(heard.path)}"
+        such_as = f", such as {short_path(heard.path)}" if heard.files > 1 else f": {short_path(heard.path)}"
         calls = "a request" if heard.times == 1 else format_count(heard.times, "request")
         hang = f"hang{'s' if heard.times == 1 else ''} in the kernel"
         watched = "it is watched" if heard.files == 1 else "they are watched"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fsxwarm.cli.output import name_some, safe, show_path
+from fsxwarm.cli.output import name_some, safe, short_path, shortened
 from fsxwarm.engine.looks import Troubles
 from fsxwarm.engine.selection import Unusable
 from fsxwarm.model.entry import Trouble
@@ -87,14 +87,14 @@ def show_leftovers(console: Console, selection: Unfit, troubles: Troubles) -> No
 def show_troubles(console: Console, troubles: Troubles) -> None:
     """Name the first of some troubles, a line each."""
     for trouble in troubles.first[:_NAMED]:
-        console.print(f"  {show_path(trouble.path)}: {why(trouble)}")
+        console.print(f"  {short_path(trouble.path)}: {why(trouble)}")
     if troubles.count > _NAMED:
         console.print(f"  and {troubles.count - _NAMED:,} more")
 
 
 def why(trouble: Trouble) -> str:
     """The reason of a trouble in words."""
-    return safe(trouble.text) if trouble.text else os.strerror(trouble.errno)
+    return shortened(safe(trouble.text)) if trouble.text else os.strerror(trouble.errno)
 
 
 def draws_blocks() -> bool:

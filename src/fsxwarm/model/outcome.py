@@ -98,7 +98,10 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     Reason.REQUEST_FAILED: Meaning(
         "the request for it failed", "do what the error asks for, which the report and `jobs show` name; then run again"
     ),
-    Reason.NAME_TOO_LONG: Meaning("its path is too long for a system call", "warm it from a deeper starting folder"),
+    Reason.NAME_TOO_LONG: Meaning(
+        "its path is longer than the 4,095 bytes that a system call takes",
+        "give folders above it shorter names, or mount one of them elsewhere (`mount --bind`) and name that",
+    ),
     Reason.NOT_REGULAR: Meaning(
         "it is no regular file", "nothing: only regular files are restored; list what a symlink leads to"
     ),
