@@ -35,6 +35,15 @@ def test_each_command_explains_itself(command: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    "command", [[], *([name] for name in COMMANDS), ["jobs", "wait"], ["report", "merge"], ["slurm", "submit"]]
+)
+def test_help_shows_no_types(command: list[str]) -> None:
+    done = _run(*command, "--help", COLUMNS="80")
+    assert done.returncode == 0
+    assert re.findall(r"<(?:bool|list|str|int|float|path|file|dir)\S*", done.stdout) == []
+
+
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "sim"])
 def test_help_is_readable_on_a_narrow_terminal(command: str) -> None:
     """What an option takes is one short word, so that there is room for what it does."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
 COMMANDS: Final = {
     "preload": "Make files resident on FSx, so that a job's first read need not wait for S3.",
@@ -44,7 +44,16 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is named first; what else there is, is left to it."""
         name, known, rest = super().resolve_command(ctx, args)
-        return (name, known, rest) if name is None else (name, load(name), rest)
+        if name is None:
+            return name, known, rest
+        command = load(name)
+        _take_types_away(command, ctx)
+        return name, command, rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show what there is."""
+        _take_types_away(self, ctx)
+        super().format_help(ctx, formatter)
 
 
 def load(name: str) -> Any:
@@ -59,6 +68,22 @@ def load(name: str) -> Any:
     group = typer.main.get_command(around)
     assert isinstance(group, TyperGroup)  # noqa: S101 - what has a callback is one
     return group.commands[name]
+
+
+def _take_types_away(command: Any, context: Any) -> None:
+    """Let help show no `<bool>` behind a flag and no `<list[str]>` behind PATH: they are typer's, and tell nobody."""
+    for parameter in command.get_params(context):
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = _no_type  # type: ignore[method-assign]  # typer asks nothing else for it
+        elif parameter.is_flag:
+            parameter.metavar = ""
+    for part in getattr(command, "commands", {}).values():
+        if not isinstance(command, Commands):  # whose parts are not loaded
+            _take_types_away(part, context)
+
+
+def _no_type(ctx: Any) -> None:
+    """Stand in for what an argument is of."""
 
 
 def path_of(arguments: Sequence[str]) -> str:
