@@ -42,7 +42,7 @@ class InProcess:
 @contextmanager
 def run_in_process(folder: Path, *, files: int, size: int) -> Iterator[InProcess]:
     """Run one in `folder`, with `files` released files of `size` bytes, until the block ends."""
-    layout.prepare(folder)
+    layout.prepare(folder, "test")
     running, ready = InProcess(folder), threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(_serve(running, files, size, ready)), daemon=True)
     thread.start()

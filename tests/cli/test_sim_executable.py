@@ -295,7 +295,9 @@ def test_odd_folder_names_work(sim_fsx: SimFsx) -> None:
     assert shell.state(shell.files()[0]) == "0x0000000d"
     (line,) = (fsx.folder / "mounts").read_bytes().splitlines()
     source, mount, fstype, *_ = line.split(b" ")
-    assert (source, fstype) == (b"sim@tcp:/fsx", b"lustre")
+    assert source.startswith(b"sim-")
+    assert source.endswith(b"@tcp:/fsx")
+    assert fstype == b"lustre"
     assert mount.replace(b"\\040", b" ").replace(b"\\134", b"\\") == os.fsencode(fsx.mount)
     sourced = subprocess.run(
         ["sh", "-c", '. "$1"; command -v lfs; printf %s "$FSXWARM_MOUNTS"', "sh", str(fsx.folder / "env")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -107,7 +108,7 @@ def _prepared(folder: Path) -> Path:
         str(folder).encode()
         if folder.exists() and any(folder.iterdir()) and not (folder / "mounts").exists():
             raise FsxwarmError(Kind.USAGE, f"{folder} is not empty and no simulated FSx", hint="name a new folder")
-        layout.prepare(folder)
+        layout.prepare(folder, secrets.token_hex(4))
     except UnicodeEncodeError:
         raise FsxwarmError(Kind.USAGE, f"{folder} is no name in UTF-8", hint="name another folder") from None
     except OSError as error:

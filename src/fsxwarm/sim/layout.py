@@ -44,8 +44,11 @@ def fixed(size: int) -> Sizes:
     return lambda _: size
 
 
-def prepare(folder: Path) -> None:
-    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `config.toml`, `env`."""
+def prepare(folder: Path, token: str) -> None:
+    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `config.toml`, `env`.
+
+    `token` tells a new one from all others, so that what is remembered of those is not taken for what this one can.
+    """
     (folder / "mnt").mkdir(parents=True, exist_ok=True)
     (folder / "bin").mkdir(exist_ok=True)
     executable = folder / "bin" / "lfs"
@@ -55,7 +58,10 @@ def prepare(folder: Path) -> None:
     place = os.fsencode(folder / "mnt")
     for byte in b"\\ \t\n":
         place = place.replace(bytes([byte]), b"\\%03o" % byte)
-    (folder / "mounts").write_bytes(b"sim@tcp:/%b %b lustre rw,flock,lazystatfs 0 0\n" % (FSNAME.encode(), place))
+    mounts = folder / "mounts"
+    earlier = mounts.read_bytes().partition(b" ")[0] if mounts.exists() else b""
+    source = earlier or f"sim-{token}@tcp:/{FSNAME}".encode()
+    mounts.write_bytes(b"%b %b lustre rw,flock,lazystatfs 0 0\n" % (source, place))
     configuration(folder).write_text(
         "# Of a daemon that works with this simulated FSx, for whoever runs it.\n"
         "[daemon]\n"
