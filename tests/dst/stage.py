@@ -241,6 +241,7 @@ class _Stage:
         result = await release_all(Releaser(tree, hsm), selection)
         counted = result.released.files + result.already.files + result.recent.files + result.vanished
         counted += sum(left.tally.files for left in result.left.values())
+        counted += result.troubles.count - process.troubles  # without the walk's
         found = len(process.delivered)
         self._ledger.must(counted == found, Check.SETTLES, f"{process.name} counted {counted} of {found} files")
 
