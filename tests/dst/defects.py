@@ -251,6 +251,7 @@ DEFECTS: tuple[Defect, ...] = (
         "hung call asked again",
         ASKING,
         """            self._book.move(file, Phase.LIMBO)
+            self._book.set_stuck(file, stuck=True)
             file.moved_at = now
             self._book.rounds.schedule(file, now)
 """,
@@ -259,11 +260,16 @@ DEFECTS: tuple[Defect, ...] = (
         seed=34,
     ),
     Defect(
-        "somebody else's request cancelled",
+        "cancelled while it waits for its turn",
         JUDGING,
-        "curable = file.phase is Phase.IN_FLIGHT and self._policy.may_cancel",
-        "curable = self._policy.may_cancel",
-        seed=161,
+        """                file.moved_at = now
+                lane.waiting_asked = file.asked
+""",
+        """                file.moved_at = now
+                lane.waiting_asked = file.asked
+                self._stuck(file, Reason.WEDGED, now)
+""",
+        seed=13,
     ),
     Defect(
         "asked for what somebody else has in flight",
