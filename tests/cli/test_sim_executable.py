@@ -308,6 +308,17 @@ def test_odd_folder_names_work(sim_fsx: SimFsx) -> None:
     assert sourced.stdout.splitlines() == [str(fsx.lfs), str(fsx.folder / "mounts")]
 
 
+def test_env_is_there_while_it_listens(tmp_path: Path) -> None:
+    env = tmp_path / "fsx" / "env"
+    for _ in range(2):
+        assert not env.exists()
+        with start(tmp_path / "fsx", "--files", "1"):
+            assert "FSXWARM_MOUNTS" in env.read_text()
+            again = [sys.executable, "-m", "fsxwarm", "sim", str(tmp_path / "fsx")]
+            assert subprocess.run(again, capture_output=True, check=False, timeout=60).returncode == 2
+            assert env.exists(), "a second one that gives up leaves the first one's alone"
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

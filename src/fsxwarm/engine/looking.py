@@ -64,7 +64,7 @@ class Looker:
         for at, stat in zip(gone, stats, strict=True):
             trouble = sights[at].trouble
             if trouble is not None and isinstance(stat, Stat) and (stat.dev, stat.ino) == files[at].key:
-                text = f"it is there, but lfs says: {trouble.text or os.strerror(trouble.errno)}"
+                text = f"it is there, but a look at it says: {trouble.text or os.strerror(trouble.errno)}"
                 sights[at] = Sight(trouble=Trouble(files[at].path, errno.EIO, text))
 
     async def _sights(self, how: Look, files: Sequence[Entry], paths: list[bytes]) -> list[Sight]:
