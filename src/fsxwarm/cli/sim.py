@@ -66,8 +66,9 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
 ) -> Exit:
     """Make a simulated FSx for Lustre in DIR and run it until Ctrl-C: files, an lfs, metadata servers, copy agents.
 
-    It prints what to paste into another shell; there, fsxwarm and lfs take DIR/mnt for FSx for Lustre. Files are
-    sparse, so sizes are real and hardly any disk space is used. Run again on the same DIR, it goes on where it was.
+    It prints what to paste into another shell (and keeps it in DIR/env while it runs); there, fsxwarm and lfs take
+    DIR/mnt for FSx for Lustre. Files are sparse, so sizes are real and hardly any disk space is used. Run again on the
+    same DIR, it goes on where it was.
 
     A fault is written FAULT:SHARE. For a share of the files, restores fail as in FSx's log: object-missing,
     unsupported-class, access-denied, bucket-missing, disk-full; or they never end: stuck (no byte moves), dies (in the
@@ -93,11 +94,13 @@ def sim(  # noqa: PLR0913 - one option for each property of the simulated FSx
 
     def listening() -> None:
         connect(folder, spec)  # not before it is sure that no other one runs here
+        layout.tell_ready(folder)
         print(f"A simulated FSx for Lustre is mounted at {folder / 'mnt'}. In another shell:\n")  # noqa: T201 - for people
         print(layout.shell_lines(folder))  # noqa: T201 - the same
         print(launch.READY, flush=True)  # noqa: T201 - for programs
 
     asyncio.run(run_server(folder, spec, faults, files=files, sizes=sizes, seed=seed, listening=listening))
+    layout.tell_gone(folder)
     return Exit.DONE
 
 

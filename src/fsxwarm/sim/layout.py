@@ -45,7 +45,7 @@ def fixed(size: int) -> Sizes:
 
 
 def prepare(folder: Path, token: str) -> None:
-    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `config.toml`, `env`.
+    """Make what surrounds the tree: `mnt`, `bin/lfs`, `bin/syscalls.py`, `mounts`, `config.toml`.
 
     `token` tells a new one from all others, so that what is remembered of those is not taken for what this one can.
     """
@@ -70,7 +70,18 @@ def prepare(folder: Path, token: str) -> None:
         'group = ""\n'
         'admin_group = ""\n'
     )
-    (folder / "env").write_text(shell_lines(folder))
+
+
+def tell_ready(folder: Path) -> None:
+    """Put `env` in its place, for shells to source: it is there, and whole, while the servers listen."""
+    fresh = folder / "env.new"
+    fresh.write_text(shell_lines(folder))
+    fresh.replace(folder / "env")
+
+
+def tell_gone(folder: Path) -> None:
+    """Take `env` away: the servers have stopped."""
+    (folder / "env").unlink(missing_ok=True)
 
 
 def shell_lines(folder: Path) -> str:
