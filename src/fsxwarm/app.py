@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsxwarm.aws.calls import Calls
@@ -21,6 +20,7 @@ from fsxwarm.config import Backend, Settings
 from fsxwarm.engine.addresses import Addresses
 from fsxwarm.engine.atlas import Atlas, Mounted
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.files import read_whole
 from fsxwarm.lustre.backend import ChosenHsm
 from fsxwarm.lustre.child import Children
 from fsxwarm.lustre.lfs import LfsHsm
@@ -213,8 +213,7 @@ async def open_app(settings: Settings, say: Callable[[str], None]) -> AsyncItera
 def _must_be_readable(table: str) -> None:
     """FsxwarmError USAGE for a mount table that somebody named and that cannot be read: it would just add nothing."""
     try:
-        with Path(table).open("rb"):
-            pass
+        read_whole(table)
     except OSError as error:
         hint = "name another (FSXWARM_MOUNTS, or mounts of [warming]), or none"
         raise FsxwarmError(Kind.USAGE, f"cannot read the mount table {table}: {error.strerror}", hint=hint) from None

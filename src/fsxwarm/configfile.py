@@ -12,13 +12,13 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from fsxwarm.config import Settings, variable
 from fsxwarm.errors import FsxwarmError, Kind
+from fsxwarm.files import read_whole
 from fsxwarm.model.address import parse_address
 from fsxwarm.model.lease import MOST_SECONDS
 from fsxwarm.model.units import Amount, parse_amount, parse_duration, parse_size
@@ -228,7 +228,7 @@ def parse(tables: Mapping[str, Any], environ: Mapping[str, str], where: str) -> 
 
 def _tables(where: str, *, must_exist: bool) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(where).read_text(encoding="utf-8"))
+        return tomllib.loads(read_whole(where).decode())
     except FileNotFoundError:
         if must_exist:
             raise FsxwarmError(Kind.USAGE, f"there is no configuration {where}", hint="check its name") from None

@@ -36,7 +36,8 @@ def test_a_named_configuration_that_is_not_there_is_usage(command: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(b"[daemon\n", "Expected ']'"), (b"\xff", "utf-8"), (None, "Is a directory")]
+    ("content", "says"),
+    [(b"[daemon\n", "Expected ']'"), (b"\xff", "utf-8"), (None, "Is a directory"), (bytes(17 << 20), "too large")],
 )
 def test_a_named_configuration_that_cannot_be_read_is_usage(tmp_path: Path, content: bytes | None, says: str) -> None:
     named = tmp_path / "config.toml"
@@ -48,6 +49,19 @@ def test_a_named_configuration_that_cannot_be_read_is_usage(tmp_path: Path, cont
     assert done.returncode == 2
     assert f"{named}: " in done.stderr
     assert says in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "release -y", "preload", "pin"])
+def test_a_mount_table_without_end_is_usage(command: str, tmp_path: Path) -> None:
+    done = _run(*command.split(), tmp_path, FSXWARM_MOUNTS="/dev/zero")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("fsxwarm: cannot read the mount table /dev/zero: File too large")
+
+
+def test_a_configuration_without_end_is_usage() -> None:
+    done = _run("config", "check", FSXWARM_CONFIG="/dev/zero")
+    assert done.returncode == 2
+    assert "cannot read /dev/zero: File too large" in done.stderr
 
 
 def test_help_and_the_simulator_need_no_configuration(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from fsxwarm.cli.options import WHO
 from fsxwarm.cli.output import complain
 from fsxwarm.client import wire
 from fsxwarm.errors import FsxwarmError, Kind, reason
+from fsxwarm.files import read_whole
 
 if TYPE_CHECKING:
     from fsxwarm.client.client import Client
@@ -99,7 +100,7 @@ def socket_path(environ: Mapping[str, str]) -> str:
 
 def _socket_in(path: Path) -> str:
     """The socket that a configuration names, or the default: nothing else is read here. OSError, ValueError."""
-    text = path.read_text(encoding="utf-8")
+    text = read_whole(path).decode()
     import tomllib  # noqa: PLC0415 - nobody waits for it where there is no configuration
 
     try:

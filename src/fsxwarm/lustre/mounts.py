@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final, NamedTuple
+
+from fsxwarm.files import read_whole
 
 OWN_TABLE: Final = "/proc/self/mounts"
 _ESCAPED: Final = re.compile(rb"\\([0-3][0-7]{2})")
@@ -53,7 +54,7 @@ def read_mounts(table: str) -> list[Mount]:
 
 def _read(table: str) -> list[Mount]:
     try:
-        return parse_mounts(Path(table).read_bytes())
+        return parse_mounts(read_whole(table))
     except OSError:
         return []
 
