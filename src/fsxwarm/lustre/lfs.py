@@ -121,6 +121,7 @@ class LfsHsm:
         output = await self._run("--version", [])
         version = replies.parse_version(output.stdout) if output.exit == 0 else None
         if version is not None:
+            self._is_lustres = True
             return version
         program = self._children.program
         return Trouble(os.fsencode(program), _errno(output), f"`{program} --version` {_no_version(output)}")
