@@ -84,3 +84,14 @@ def test_it_takes_one_of_script_and_comment(arguments: list[str]) -> None:
     done = check(*arguments)
     assert done.returncode == 2
     assert "name a batch script, or a --comment" in done.stderr
+
+
+def test_a_script_without_end_is_usage() -> None:
+    with Path("/dev/zero").open("rb") as endless:
+        for script in ("/dev/zero", "-"):
+            command = [sys.executable, "-m", "fsxwarm", "slurm", "check", script]
+            done = subprocess.run(command, stdin=endless, capture_output=True, text=True, check=False, timeout=60)
+            assert (done.returncode, done.stderr.splitlines()) == (
+                2,
+                [f"fsxwarm: {script}: File too large (name a batch script)"],
+            )

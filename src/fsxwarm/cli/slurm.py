@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -16,6 +15,7 @@ import typer
 from fsxwarm.cli.options import Json
 from fsxwarm.cli.output import complain, emit_json, safe
 from fsxwarm.errors import Exit, FsxwarmError, Kind
+from fsxwarm.files import read_rest, read_whole
 from fsxwarm.model.directive import Directive, DirectiveError, overlooked, parse_comment, parse_script
 from fsxwarm.model.order import Order
 from fsxwarm.model.sbatch import CommandLine, parse_sbatch
@@ -176,9 +176,9 @@ def _directive(line: CommandLine) -> Directive | None:
 
 def _text(script: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if script == "-" else Path(script).read_bytes()
+        data = read_rest(sys.stdin.buffer) if script == "-" else read_whole(script)
     except OSError as error:
-        raise FsxwarmError(Kind.NO_SUCH_PATH, f"{script}: {error.strerror}") from None
+        raise FsxwarmError(Kind.NO_SUCH_PATH, f"{script}: {error.strerror}", hint="name a batch script") from None
     return data.decode("utf-8", "surrogateescape")
 
 
