@@ -82,7 +82,7 @@ class Hsm(Protocol):
         ...
 
     async def cancel(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
-        """Cancel our own requests (root only, EPERM otherwise)."""
+        """Cancel what was asked for, whoever asked (root only, EPERM otherwise)."""
         ...
 
     async def release(self, paths: Sequence[bytes], keys: Sequence[Key] = ()) -> Reply:
