@@ -172,7 +172,7 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Cancel our own requests for these files as root and answer with `Cancelled`."""
+    """Cancel the requests for these files, whoever made them, as root; answer with `Cancelled`."""
 
     files: Sequence[Entry]
 
