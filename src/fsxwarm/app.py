@@ -43,8 +43,9 @@ T = TypeVar("T")
 
 _STAT_SETTLES: Final = (2, 15)
 """Clients from this version answer the stat of a file in flight from a cached lock (measured); older ones may block."""
-_TOGETHER: Final = {Backend.NATIVE: 50, Backend.LFS: 500}
-"""Native calls cost the same in any company; of `lfs` each costs a process."""
+_TOGETHER: Final = {Backend.AUTO: 50, Backend.NATIVE: 50, Backend.LFS: 500}
+"""Native calls cost the same in any company; of `lfs` each costs a process. Which of them AUTO takes is not asked here:
+that would try the first mount there is, which may be dead and nobody's matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,6 @@ class App:
         settings = self.settings
         part = (shard or WHOLE).part
         version = await self.hsm.version()
-        choice = await self.hsm.choose()
         epoch = time.time() - asyncio.get_running_loop().time()
         return Policy(
             WindowPolicy(
@@ -105,7 +105,7 @@ class App:
             skip_duplicates=await self.skipping(),
             stat_settles=not isinstance(version, Trouble) and version >= _STAT_SETTLES,
             may_cancel=os.geteuid() == 0,
-            together=_TOGETHER[Backend.LFS if choice is None else choice.backend],
+            together=_TOGETHER[settings.backend if self.hsm.choice is None else self.hsm.choice.backend],
         )
 
     async def skipping(self) -> frozenset[int]:
