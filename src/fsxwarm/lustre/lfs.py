@@ -118,13 +118,10 @@ class LfsHsm:
 
     async def version(self) -> tuple[int, ...] | Trouble:
         """The client's version, such as (2, 15, 8); a Trouble for a program that is no Lustre client's lfs."""
-        output = await self._run("--version", [])
-        version = replies.parse_version(output.stdout) if output.exit == 0 else None
+        output, version = await self._tell_version()
         if version is not None:
-            self._is_lustres = True
             return version
-        program = self._children.program
-        return Trouble(os.fsencode(program), _errno(output), f"`{program} --version` {_no_version(output)}")
+        return Trouble(os.fsencode(self._children.program), _errno(output), self._not_lustres(output))
 
     async def must_be_lustres(self) -> None:
         """FsxwarmError NO_LFS for a program that is no Lustre client's lfs; once it was found to be, nothing is asked.
@@ -133,13 +130,19 @@ class LfsHsm:
         """
         if self._is_lustres:
             return
-        output = await self._run("--version", [])
-        if output.exit < 0:
-            return
-        if output.exit or replies.parse_version(output.stdout) is None:
-            what = f"`{self._children.program} --version` {_no_version(output)}"
+        output, version = await self._tell_version()
+        if version is None and output.exit >= 0:
+            what = self._not_lustres(output)
             raise FsxwarmError(Kind.NO_LFS, f"this is no Lustre client's lfs: {what}", hint=OTHER_LFS)
-        self._is_lustres = True
+
+    async def _tell_version(self) -> tuple[Output, tuple[int, ...] | None]:
+        output = await self._run("--version", [])
+        version = replies.parse_version(output.stdout) if output.exit == 0 else None
+        self._is_lustres |= version is not None
+        return output, version
+
+    def _not_lustres(self, output: Output) -> str:
+        return f"`{self._children.program} --version` {_no_version(output)}"
 
     async def _look(
         self,
