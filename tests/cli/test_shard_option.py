@@ -43,8 +43,11 @@ def test_a_task_of_slurm_takes_its_part_and_names_its_report(site: Site, tmp_pat
 
 
 def test_windows_are_for_all_shards_together(site: Site) -> None:
-    document = site.fsxwarm("preload", site.data, "--shard", "1/4", "--window", "100", "--json").json
-    assert {target["window"] for target in document["window"]["targets"]} == {25}
+    windows = set()
+    for index in range(1, 5):  # one of them may have no file
+        document = site.fsxwarm("preload", site.data, "--shard", f"{index}/4", "--window", "100", "--json").json
+        windows |= {target["window"] for target in document["window"]["targets"]}
+    assert windows == {25}
 
 
 def test_a_dry_run_is_about_the_shard(site: Site) -> None:
